@@ -1,0 +1,1 @@
+"""The format of a run, shared by the writer (bench) and the readers (services)."""

@@ -1,0 +1,107 @@
+"""A bundle as a folder: sealed by the hashes in its manifest, verified before anything is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bundle.manifest import BUNDLE_SCHEMA, MANIFEST, Manifest
+from planner.errors import BundleError, SchemaTooNew
+from planner.poc import first_fault
+
+
+def file_sha256(path: Path) -> str:
+    """Hex SHA-256 of a file."""
+    with path.open("rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def seal(folder: Path, manifest: Manifest) -> Manifest:
+    """Hash every file in the folder into the manifest and write it last, in one rename."""
+    files = {
+        str(p.relative_to(folder)): file_sha256(p)
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name != MANIFEST and not p.name.endswith(".part")
+    }
+    sealed = manifest.model_copy(update={"files": files})
+    part = folder / f"{MANIFEST}.part"
+    part.write_text(sealed.model_dump_json(indent=1), encoding="utf-8")
+    os.replace(part, folder / MANIFEST)
+    return sealed
+
+
+def open_bundle(folder: Path) -> Manifest:
+    """Read and verify a bundle.
+
+    Raises BundleError naming the missing or altered file, SchemaTooNew for a newer format.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BundleError("is not a bundle: manifest.json is missing.", where=str(folder),
+                          fix="Choose the folder that bench wrote for one start.")  # fmt: skip
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        version = raw.get("schema_version")
+        if isinstance(version, int) and version > BUNDLE_SCHEMA:
+            raise SchemaTooNew(f"bundle schema {version} is newer than {BUNDLE_SCHEMA}.", where=str(folder),
+                               fix="Update Flipline.")  # fmt: skip
+        manifest = Manifest.model_validate(raw)
+    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError) as e:
+        raise BundleError(f"manifest.json is not readable: {e}.", where=str(folder)) from None
+    except ValidationError as e:
+        raise BundleError(f"manifest.json: {first_fault(e)}", where=str(folder)) from None
+    for name, expected in manifest.files.items():
+        file = folder / name
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise BundleError(f"{name} points outside the bundle.", where=str(folder))
+        if not file.is_file():
+            raise BundleError(f"{name} is missing.", where=str(folder), fix="Copy the bundle again, whole.")
+        if file_sha256(file) != expected:
+            raise BundleError(f"{name} was altered after the run.", where=str(folder), fix="Use the original bundle.")
+    for repeat in manifest.repeats:
+        if repeat.records not in manifest.files:
+            raise BundleError(f"{repeat.records} is not listed with a hash.", where=str(folder))
+    return manifest
+
+
+def bundle_sha256(folder: Path) -> str:
+    """Identity of a bundle: the hash of its manifest, which holds the hashes of all files."""
+    return file_sha256(folder / MANIFEST)
+
+
+def find_bundles(root: Path) -> list[Path]:
+    """All bundle folders at or under `root`, in name order."""
+    return sorted(p.parent for p in root.rglob(MANIFEST))
+
+
+def unpack(archive: Path, target: Path) -> list[Path]:
+    """Unpack a .zip of one or more bundles and return their folders.
+
+    Raises BundleError for something that is no zip, or a member that would land outside.
+    """
+    try:
+        with zipfile.ZipFile(archive) as z:
+            for info in z.infolist():
+                if not (target / info.filename).resolve().is_relative_to(target.resolve()):
+                    raise BundleError(f"{info.filename} points outside the archive.", where=archive.name)
+            z.extractall(target)
+    except zipfile.BadZipFile:
+        raise BundleError("is not a zip archive.", where=archive.name, fix="Zip the folder that bench wrote.") from None
+    found = find_bundles(target)
+    if not found:
+        raise BundleError("holds no bundle.", where=archive.name, fix="Zip the folder that bench wrote.")
+    return found
+
+
+def pack(folders: list[Path], archive: Path) -> None:
+    """Write bundles into one .zip."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as z:
+        for folder in folders:
+            for p in sorted(folder.rglob("*")):
+                if p.is_file():
+                    z.write(p, f"{folder.name}/{p.relative_to(folder)}")

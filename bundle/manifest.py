@@ -1,0 +1,97 @@
+"""The manifest of a bundle: one engine start of one candidate in one stage, and everything it was done under."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from planner.conditions import Kind, LoadPoint
+from planner.contract import Contract
+from planner.frozen import Frozen
+
+BUNDLE_SCHEMA = 1
+MANIFEST = "manifest.json"
+RunKind = Literal[Kind.MEASURED, Kind.SIMULATED]
+
+
+class EngineStart(Frozen):
+    """How the server came up, or did not. A failed start is a result, so it is recorded like a good one."""
+
+    command: tuple[str, ...] = ()
+    url: str
+    attached: bool = False
+    started: bool
+    startup_s: float | None = None
+    exit_code: int | None = None
+    error: str = ""
+    oom: int = 0
+    restarts: int = 0
+    log_file: str | None = None
+    version_reported: str | None = None
+    kv_capacity_tokens: int | None = None
+
+
+class Warmup(Frozen):
+    """What was sent before the repeat counted: never the prompts of the repeat."""
+
+    requests: int = 0
+    rounds: int = 0
+    settled: bool = False
+
+
+class Repeat(Frozen):
+    """One pass over one load point; times in the records are seconds after `t0_unix_s`."""
+
+    load_point: str
+    repeat: int
+    t0_unix_s: float
+    duration_s: float
+    scheduled: int
+    ok: int
+    failed: int
+    undetermined: int
+    status: Literal["complete", "stopped"] = "complete"
+    stop_reason: str = ""
+    records: str
+    telemetry: str | None = None
+    counters_before: dict[str, float] = {}
+    counters_after: dict[str, float] = {}
+    loop_lag_p99_ms: float | None = None
+    client_cpu_share: float | None = None
+    clock_step_ms: float = 0.0
+    salt: str = ""
+    warmup: Warmup = Warmup()
+
+
+class Manifest(Frozen):
+    """The whole story of a bundle; `files` holds the SHA-256 of every other file in it.
+
+    `kind` is simulated for everything that the emulator answered. `counters` are named by role (running, waiting,
+    kv_use, preemptions, prefix_hits, prefix_queries, prompt_tokens, generation_tokens, ttft_sum_s, ttft_count).
+    """
+
+    schema_version: Literal[1] = 1
+    id: str = Field(min_length=8)
+    kind: RunKind
+    tool_version: str
+    case: str
+    plan_sha256: str
+    candidate: str
+    role: str = ""
+    engine: str
+    stage: str
+    start: int = Field(ge=1)
+    created_at: str
+    finished_at: str
+    status: Literal["complete", "cancelled", "failed"]
+    contract: Contract
+    settings_resolved: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    clock: dict[str, str] = {}
+    engine_start: EngineStart
+    points: tuple[LoadPoint, ...]
+    repeats: tuple[Repeat, ...] = ()
+    bound_tok_s: dict[str, float] = {}
+    findings: tuple[str, ...] = ()
+    files: dict[str, str] = {}

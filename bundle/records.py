@@ -1,0 +1,104 @@
+"""Per-request records: one Parquet file per load point and repeat. Times in seconds after the repeat's t0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from planner.errors import BundleError
+
+Outcome = Literal["ok", "failed", "undetermined"]
+
+
+class Record(NamedTuple):
+    """One request. None is 'did not happen' or 'not known'; chunk lists hold every token-bearing chunk.
+
+    prompt_tokens, output_tokens and cached_tokens come from the server's usage (last value); chunk_tokens are 0
+    where the count in a chunk is not known. `undetermined` is a request that we cancelled ourselves.
+    """
+
+    request: int
+    cohort: str
+    outcome: Outcome
+    scheduled_s: float
+    dispatched_s: float | None
+    sent_s: float | None
+    first_byte_s: float | None
+    first_token_s: float | None
+    first_visible_s: float | None
+    last_token_s: float | None
+    end_s: float | None
+    chunk_s: list[float]
+    chunk_tokens: list[int]
+    prompt_tokens: int | None
+    output_tokens: int | None
+    cached_tokens: int | None
+    asked_prompt_tokens: int
+    asked_output_tokens: int
+    finish_reason: str
+    http_status: int | None
+    error_kind: str
+    error: str
+    reconnected: bool
+    server_timings: str
+
+
+_TYPES = {
+    "request": pa.int32(), "cohort": pa.string(), "outcome": pa.string(), "chunk_s": pa.list_(pa.float64()),
+    "chunk_tokens": pa.list_(pa.int32()), "finish_reason": pa.string(), "error_kind": pa.string(),
+    "error": pa.string(), "reconnected": pa.bool_(), "server_timings": pa.string(),
+} | {name: pa.int32() for name in (
+    "prompt_tokens", "output_tokens", "cached_tokens", "asked_prompt_tokens", "asked_output_tokens", "http_status")}  # fmt: skip
+SCHEMA = pa.schema([(name, _TYPES.get(name, pa.float64())) for name in Record._fields])
+TELEMETRY_SCHEMA = pa.schema([("t_s", pa.float64()), ("name", pa.string()), ("value", pa.float64())])
+
+
+class Sample(NamedTuple):
+    """One telemetry reading: seconds after t0, role name as in the manifest, value."""
+
+    t_s: float
+    name: str
+    value: float
+
+
+def write_records(path: Path, records: list[Record]) -> None:
+    """Write records as Parquet (zstd)."""
+    columns = {name: [getattr(r, name) for r in records] for name in Record._fields}
+    pq.write_table(pa.table(columns, schema=SCHEMA), path, compression="zstd")
+
+
+def read_records(path: Path) -> list[Record]:
+    """Read records.
+
+    Raises BundleError when the file is missing or is not such a table.
+    """
+    rows = _read(path, SCHEMA)
+    return [Record(**row) for row in rows]
+
+
+def write_telemetry(path: Path, samples: list[Sample]) -> None:
+    """Write telemetry samples as Parquet."""
+    columns = {name: [getattr(s, name) for s in samples] for name in Sample._fields}
+    pq.write_table(pa.table(columns, schema=TELEMETRY_SCHEMA), path, compression="zstd")
+
+
+def read_telemetry(path: Path) -> list[Sample]:
+    """Read telemetry samples; raises BundleError as read_records does."""
+    return [Sample(**row) for row in _read(path, TELEMETRY_SCHEMA)]
+
+
+def _read(path: Path, schema: pa.Schema) -> list[dict[str, object]]:
+    try:
+        table = pq.read_table(path, memory_map=False)
+    except FileNotFoundError:
+        raise BundleError("the file is missing.", where=str(path), fix="Copy the bundle again, whole.") from None
+    except (OSError, pa.ArrowInvalid) as e:
+        raise BundleError(f"is not a readable table: {e}.", where=str(path)) from None
+    missing = [n for n in schema.names if n not in table.column_names]
+    if missing:
+        raise BundleError(f"column {missing[0]!r} is missing.", where=str(path))
+    rows: list[dict[str, object]] = table.select(schema.names).to_pylist()
+    return rows

@@ -1,0 +1,204 @@
+"""The PoC plan: contract, candidates, load points, stages and hypotheses, as one file that bench needs alone."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from planner.condition_line import format_condition, parse_condition
+from planner.conditions import Condition, LoadPoint
+from planner.errors import InputError, SchemaTooNew, UnknownName
+from planner.frozen import Frozen, sha256_of
+
+PLAN_SCHEMA = 1
+DIALECTS = ("vllm", "ollama", "llama-server", "sglang", "tensorrt_llm", "tgi", "openai")
+
+
+class Launch(Frozen):
+    """How bench gets a server: start `command` (an argument list), or attach to what runs at `url`.
+
+    `stage_settings` names the argument that stage B's rule may set, such as {"max_num_seqs": "--max-num-seqs"}.
+    """
+
+    url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^\s/]+(:\d+)?$")
+    command: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    ready_timeout_s: float = Field(default=900, gt=0, le=7200)
+    stage_settings: dict[str, str] = {}
+
+
+class PlanCandidate(Frozen):
+    """Engine x model plan x hardware with its launch; `contract` is the candidate part, `expects` the bound per point."""
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$")
+    role: Literal["baseline", "favourite", "challenger"]
+    engine: str
+    model_name: str
+    launch: Launch
+    contract: dict[str, str] = {}
+    bound_tok_s: dict[str, float] = {}
+
+
+class Hypothesis(Frozen):
+    """What is tested, how, and what follows if it is rejected; several lines are all-of."""
+
+    id: str = Field(pattern=r"^[A-Za-z0-9-]{1,20}$")
+    statement: str
+    conditions: tuple[Condition, ...] = Field(min_length=1)
+    method: str
+    if_rejected: str
+    expectation: str = ""
+    warning: str = ""
+
+
+class StageRule(Frozen):
+    """Stage B's setting from stage A's result: the largest point of `from_stage` at which `keeps` still holds."""
+
+    setting: str
+    from_stage: str
+    keeps: Condition
+
+
+class Stage(Frozen):
+    """Load points that run against one configuration of the server."""
+
+    name: str
+    points: tuple[str, ...] = Field(min_length=1)
+    rule: StageRule | None = None
+    why: str = ""
+
+
+class Stop(Frozen):
+    """When a load point ends early."""
+
+    max_point_s: float = Field(default=900, gt=0)
+    max_error_share: float = Field(default=0.5, ge=0, le=1)
+    request_timeout_s: float = Field(default=600, gt=0)
+
+
+class Plan(Frozen):
+    """One PoC: all that bench needs. Points and candidates are named once and referred to by name."""
+
+    schema_version: Literal[1] = 1
+    case: str
+    title: str
+    requirements_sha256: str = ""
+    shared_contract: dict[str, str]
+    declared_differences: tuple[str, ...] = ()
+    candidates: tuple[PlanCandidate, ...] = Field(min_length=1)
+    load_points: tuple[LoadPoint, ...] = Field(min_length=1)
+    stages: tuple[Stage, ...] = Field(min_length=1)
+    hypotheses: tuple[Hypothesis, ...] = ()
+    service_levels: tuple[Condition, ...] = ()
+    starts: int = Field(default=3, ge=1, le=20)
+    repeats: int = Field(default=1, ge=1, le=50)
+    seed: int = 1
+    sampling: dict[str, float] = {"temperature": 0.0}
+    stop: Stop = Stop()
+
+    @model_validator(mode="after")
+    def _names_resolve(self) -> Plan:
+        points = {p.name for p in self.load_points}
+        if len(points) != len(self.load_points):
+            raise ValueError("two load points carry the same name.")
+        if len({c.id for c in self.candidates}) != len(self.candidates):
+            raise ValueError("two candidates carry the same id.")
+        for stage in self.stages:
+            for name in stage.points:
+                if name not in points:
+                    raise ValueError(str(UnknownName.from_known("load point", name, points, where=f"stage {stage.name}")))
+        for candidate in self.candidates:
+            if candidate.engine not in DIALECTS:
+                where = f"candidate {candidate.id}"
+                raise ValueError(str(UnknownName.from_known("engine", candidate.engine, DIALECTS, where=where)))
+        return self
+
+    def point(self, name: str) -> LoadPoint:
+        """The load point of that name; raises UnknownName."""
+        for p in self.load_points:
+            if p.name == name:
+                return p
+        raise UnknownName.from_known("load point", name, (p.name for p in self.load_points))
+
+    def points(self) -> dict[str, LoadPoint]:
+        """Load points by name."""
+        return {p.name: p for p in self.load_points}
+
+    def all_conditions(self) -> tuple[Condition, ...]:
+        """Every condition that the plan asks about: hypotheses, service levels at each point, stage rules."""
+        found = [c for h in self.hypotheses for c in h.conditions]
+        found += list(self.service_levels)
+        found += [s.rule.keeps for s in self.stages if s.rule]
+        return tuple(found)
+
+    def sha256(self) -> str:
+        """SHA-256 of the canonical JSON of the plan."""
+        return sha256_of(self.model_dump(mode="json"))
+
+
+def _lines(value: Any) -> Any:
+    if isinstance(value, str):
+        return parse_condition(value)
+    return [parse_condition(v) if isinstance(v, str) else v for v in value]
+
+
+def plan_to_yaml(plan: Plan) -> str:
+    """Write a plan as YAML, conditions as one line each."""
+    data = plan.model_dump(mode="json", exclude_defaults=True)
+    data = {"schema_version": PLAN_SCHEMA, **{k: v for k, v in data.items() if k != "schema_version"}}
+    if plan.hypotheses:
+        for raw, h in zip(data["hypotheses"], plan.hypotheses, strict=True):
+            raw["conditions"] = [format_condition(c) for c in h.conditions]
+    if plan.service_levels:
+        data["service_levels"] = [format_condition(c) for c in plan.service_levels]
+    for raw, stage in zip(data["stages"], plan.stages, strict=True):
+        if stage.rule:
+            raw["rule"]["keeps"] = format_condition(stage.rule.keeps)
+    return yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def plan_from_yaml(text: str, *, where: str = "plan") -> Plan:
+    """Read a plan file.
+
+    Raises SchemaTooNew for a file of a newer Flipline, InputError with the field and the fault otherwise.
+    """
+    try:
+        data = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as e:
+        raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=where) from None
+    if not isinstance(data, dict):
+        raise InputError("is not a plan file: it has no fields.", where=where, fix="Download it from the PoC plan page.")
+    version = data.get("schema_version")
+    if not isinstance(version, int):
+        raise InputError("schema_version is missing.", where=where, fix=f"Write schema_version: {PLAN_SCHEMA}.")
+    if version > PLAN_SCHEMA:
+        raise SchemaTooNew(
+            f"schema version {version} is newer than {PLAN_SCHEMA}, which this Flipline reads.", where=where,
+            fix="Update Flipline on this machine.",
+        )  # fmt: skip
+    try:
+        for h in data.get("hypotheses") or []:
+            h["conditions"] = _lines(h["conditions"])
+        data["service_levels"] = _lines(data.get("service_levels") or [])
+        for s in data.get("stages") or []:
+            if s.get("rule"):
+                s["rule"]["keeps"] = _lines(s["rule"]["keeps"])
+        return Plan.model_validate(data)
+    except (KeyError, TypeError, AttributeError) as e:
+        raise InputError(f"a field is missing or of the wrong form: {e}.", where=where) from None
+    except ValidationError as e:
+        raise InputError(first_fault(e), where=where) from None
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first fault of a pydantic error as one sentence: field, what was given, what would be right."""
+    first = error.errors()[0]
+    place = ".".join(str(p) for p in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":
+        return message if not place else f"{place}: {message}"
+    given = first.get("input")
+    shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
+    return f"{place}: {message[0].lower()}{message[1:]}{shown}."
