@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -90,7 +90,7 @@ def read_telemetry(path: Path) -> list[Sample]:
     return [Sample(**row) for row in _read(path, TELEMETRY_SCHEMA)]
 
 
-def _read(path: Path, schema: pa.Schema) -> list[dict[str, object]]:
+def _read(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
     try:
         table = pq.read_table(path, memory_map=False)
     except FileNotFoundError:
@@ -100,5 +100,5 @@ def _read(path: Path, schema: pa.Schema) -> list[dict[str, object]]:
     missing = [n for n in schema.names if n not in table.column_names]
     if missing:
         raise BundleError(f"column {missing[0]!r} is missing.", where=str(path))
-    rows: list[dict[str, object]] = table.select(schema.names).to_pylist()
+    rows: list[dict[str, Any]] = table.select(schema.names).to_pylist()
     return rows

@@ -11,7 +11,7 @@ reading forms of the same object.
 from __future__ import annotations
 
 import re
-from typing import cast
+from typing import Literal, cast
 
 from pydantic import ValidationError
 
@@ -21,12 +21,16 @@ from planner.errors import InputError, UnknownName
 from planner.metrics import UNITS, metric, to_base
 
 _NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
-_HEAD = re.compile(r"^(?:(?P<cand>[\w.-]+)(?:\s+over\s+(?P<over>[\w.-]+))?\s*:\s+)?(?P<metric>[A-Za-z_]\w*)(?P<rest>.*)$")
+_HEAD = re.compile(
+    r"^(?:(?P<cand>[\w.-]+)(?:\s+over\s+(?P<over>[\w.-]+))?\s*:\s+)?(?P<metric>[A-Za-z_]\w*)(?P<rest>.*)$"
+)
 _TEST = re.compile(
     rf"^\s*(?P<stat>[a-z]\w*)?\s*(?:(?P<op><=|>=)\s*(?P<v>{_NUMBER})|between\s+(?P<lo>{_NUMBER})\s+and\s+(?P<hi>{_NUMBER})"
     rf"|is\s+(?P<is>true|false|{_NUMBER}))(?P<rest>.*)$"
 )
-_UNIT = re.compile(rf"^\s*(?P<unit>{'|'.join(re.escape(u) for u in sorted(UNITS, key=len, reverse=True))})(?=\s|$)(?P<rest>.*)$")
+_UNIT = re.compile(
+    rf"^\s*(?P<unit>{'|'.join(re.escape(u) for u in sorted(UNITS, key=len, reverse=True))})(?=\s|$)(?P<rest>.*)$"
+)
 _CLAUSES = {
     "at": re.compile(r"^at\s+(?P<v>(?:(?:every|any)\s+(?:point\b|of\s+))?[\w.-]*(?:\s*,\s*[\w.-]+)*)(?P<rest>.*)$"),
     "over": re.compile(r"^over\s+(?P<v>\d+)\s+days?\b(?P<rest>.*)$"),
@@ -35,6 +39,7 @@ _CLAUSES = {
     "version": re.compile(r"^version\s+(?P<v>exact|patch|minor|any)\b(?P<rest>.*)$"),
 }
 EVERY_POINT = "*"
+Quantifier = Literal["every", "any"]
 
 
 def parse_condition(line: str) -> Condition:
@@ -83,7 +88,7 @@ def parse_condition(line: str) -> Condition:
         return Condition(
             metric=found.id, statistic=statistic, comparison=comparison,
             threshold=base(body["v"] or body["lo"] or body["is"]), upper=base(body["hi"]) if body["hi"] else None,
-            candidate=head["cand"], over=head["over"], load_points=points, quantifier=quantifier,  # type: ignore[arg-type]
+            candidate=head["cand"], over=head["over"], load_points=points, quantifier=quantifier,
             near=float(str(fields.get("near", 0))) / 100,
             window_days=int(str(fields["over"])) if "over" in fields else None,
             max_age_days=int(str(fields["within"])) if "within" in fields else None,
@@ -94,15 +99,13 @@ def parse_condition(line: str) -> Condition:
         raise _fault(line, e.errors()[0]["msg"].removeprefix("Value error, ").rstrip(".")) from None
 
 
-def _points(text: str) -> tuple[tuple[str, ...], str]:
+def _points(text: str) -> tuple[tuple[str, ...], Quantifier]:
     if not text:
         return (), "every"
     if text in ("every point", "any point"):
-        return (EVERY_POINT,), text.split()[0]
-    quantifier = "every"
-    for word in ("every", "any"):
-        if text.startswith(f"{word} of "):
-            quantifier, text = word, text.removeprefix(f"{word} of ")
+        return (EVERY_POINT,), "any" if text.startswith("any") else "every"
+    quantifier: Quantifier = "any" if text.startswith("any of ") else "every"
+    text = text.removeprefix("any of ").removeprefix("every of ")
     return tuple(p.strip() for p in text.split(",") if p.strip()), quantifier
 
 
@@ -131,7 +134,9 @@ def format_test(c: Condition) -> str:
     statistic = "" if c.statistic == "value" else f" {c.statistic}"
     if c.comparison == "between":
         suffix = "" if c.unit in ("count", "share") else f" {c.unit}"
-        return f"{c.of.name}{statistic} between {format_number(c.threshold)} and {format_number(c.upper or 0.0)}{suffix}"
+        return (
+            f"{c.of.name}{statistic} between {format_number(c.threshold)} and {format_number(c.upper or 0.0)}{suffix}"
+        )
     return f"{c.of.name}{statistic} {c.comparison} {_threshold(c, c.threshold)}"
 
 

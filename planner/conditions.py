@@ -51,7 +51,9 @@ class LoadPoint(Frozen):
 
     def in_words(self) -> str:
         """Load and lengths in one short phrase."""
-        amount = f"{self.in_flight} in flight" if self.shape == "closed" else f"{self.rate_per_s:g} req/s {self.arrival}"
+        amount = (
+            f"{self.in_flight} in flight" if self.shape == "closed" else f"{self.rate_per_s:g} req/s {self.arrival}"
+        )
         return f"{amount}, {self.input_tokens:,} in / {self.output_tokens:,} out"
 
 

@@ -108,7 +108,9 @@ class Plan(Frozen):
         for stage in self.stages:
             for name in stage.points:
                 if name not in points:
-                    raise ValueError(str(UnknownName.from_known("load point", name, points, where=f"stage {stage.name}")))
+                    raise ValueError(
+                        str(UnknownName.from_known("load point", name, points, where=f"stage {stage.name}"))
+                    )
         for candidate in self.candidates:
             if candidate.engine not in DIALECTS:
                 where = f"candidate {candidate.id}"
@@ -169,7 +171,9 @@ def plan_from_yaml(text: str, *, where: str = "plan") -> Plan:
     except yaml.YAMLError as e:
         raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=where) from None
     if not isinstance(data, dict):
-        raise InputError("is not a plan file: it has no fields.", where=where, fix="Download it from the PoC plan page.")
+        raise InputError(
+            "is not a plan file: it has no fields.", where=where, fix="Download it from the PoC plan page."
+        )
     version = data.get("schema_version")
     if not isinstance(version, int):
         raise InputError("schema_version is missing.", where=where, fix=f"Write schema_version: {PLAN_SCHEMA}.")
