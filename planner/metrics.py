@@ -319,3 +319,15 @@ def to_base(value: float, unit: str, target: Metric) -> float:
         fits = [u for u, (b, _) in UNITS.items() if b == target.unit] + (["s"] if target.unit == "ms" else [])
         raise InputError(f"unit {unit!r} does not fit {target.name}.", fix=f"Use {' or '.join(fits)}.")
     return value * factor
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value in a base unit as people read it: three significant digits, seconds from 1,000 ms on, shares in %."""
+    if unit == "bool":
+        return "true" if value else "false"
+    if unit == "ms" and abs(value) >= 1000:
+        value, unit = value / 1000, "s"
+    if unit == "share":
+        value, unit = value * 100, "%"
+    digits = f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    return digits if unit == "count" else f"{digits} {unit}"

@@ -1,0 +1,217 @@
+"""From chosen pieces of evidence to holds, fails or undecided: one rule per sort of metric.
+
+Percentiles and shares: exact one-sided binomial test at 95 %, both ways, failures beyond. Means, rates and ratios:
+over engine starts, min to max under five, else a t interval. Outcomes: the worst start. Demand: a window long enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from planner.conditions import Condition, Evidence, Kind
+from planner.metrics import Level, quantity
+from planner.statistics import (
+    binomial_at_least,
+    binomial_at_most,
+    mean_interval,
+    median_coverage,
+    percentile,
+    samples_needed,
+)
+
+MIN_STARTS = 3
+MIN_COVERAGE = 0.9
+SHARES = frozenset({"goodput", "error_share", "completed_share"})
+OUTCOMES = frozenset(
+    {"started", "oom", "restarts", "preemptions", "waiting", "running", "kv_use", "prefix_hit", "startup_s"}
+)
+AS_STATED = frozenset({Kind.IMPORTED, Kind.ENTERED, Kind.DOCUMENTED})
+Side = Literal["holds", "fails"]
+
+
+class Decision(NamedTuple):
+    """What the pieces say: side (None: undecided), representative value, and the words that justify it."""
+
+    side: Side | None
+    value: float
+    because: str
+    n: int | None = None
+    effective_n: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    """Decide one condition at one load point from pieces of equal standing.
+
+    Raises ValueError for an empty sequence.
+    """
+    if not pieces:
+        raise ValueError("nothing to decide on")
+    if all(p.kind in AS_STATED for p in pieces) and not _counted(condition, pieces):
+        return _as_stated(condition, pieces)
+    if condition.of.level is Level.DEMAND:
+        return _demand(condition, pieces)
+    if condition.statistic.startswith("p"):
+        return _percentile(condition, pieces)
+    if condition.metric in SHARES:
+        return _share(condition, pieces)
+    if condition.metric in OUTCOMES or condition.of.level is Level.STATIC:
+        return _worst(condition, pieces)
+    return over_starts(condition, list(per_start(pieces).values()), all(p.kind is Kind.OBSERVED for p in pieces))
+
+
+def per_start(pieces: Sequence[Evidence]) -> dict[str, float]:
+    """Mean value per engine start: repeats inside one start are not independent of it."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for p in pieces:
+        values[p.source].append(p.value)
+    return {source: math.fsum(v) / len(v) for source, v in sorted(values.items())}
+
+
+def allowed_share(condition: Condition) -> float:
+    """Share of samples that may lie beyond the threshold: 5 % for `p95 <=`, and for `p5 >=`."""
+    q = int(condition.statistic.removeprefix("p")) / 100
+    return 1 - q if condition.comparison == "<=" else q
+
+
+def _counted(condition: Condition, pieces: Sequence[Evidence]) -> bool:
+    return condition.statistic.startswith("p") and all(
+        p.n and p.beyond(condition.threshold, condition.comparison) is not None for p in pieces
+    )
+
+
+def _side(condition: Condition, value: float) -> Side:
+    return "holds" if condition.holds_for(value) else "fails"
+
+
+def _as_stated(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    values = [p.value for p in pieces]
+    value = percentile(values, 50)
+    sides = {_side(condition, v) for v in values}
+    kind = pieces[0].kind.value
+    words = {Kind.DOCUMENTED: "as documented"}.get(pieces[0].kind, f"as {kind}")
+    who = "; ".join(sorted({p.note or p.source for p in pieces}))
+    n = sum(p.n for p in pieces if p.n) or None
+    if len(sides) > 1:
+        return Decision(None, value, f"{words}, the values disagree ({who})", n, None, (min(values), max(values)))
+    counted = f", n = {n}" if n else ", n not stated" if pieces[0].kind is not Kind.DOCUMENTED else ""
+    return Decision(_side(condition, value), value, f"{words}{counted} ({who})", n, None, (min(values), max(values)))
+
+
+def _demand(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    piece = max(pieces, key=lambda p: (p.window_days or 0, p.id))
+    days, asked = piece.window_days or 0.0, condition.window_days or 1
+    covered = piece.coverage if piece.coverage is not None else 1.0
+    if days < asked:
+        return Decision(None, piece.value, f"observed over {days:g} days, {asked} needed: {asked - days:g} more days")
+    if covered < MIN_COVERAGE:
+        return Decision(None, piece.value, f"only {covered:.0%} of the window is covered, {MIN_COVERAGE:.0%} needed")
+    return Decision(_side(condition, piece.value), piece.value, f"observed over {days:g} days, {covered:.0%} covered")
+
+
+def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    value = percentile([p.value for p in pieces], 50)
+    interval = (min(p.value for p in pieces), max(p.value for p in pieces))
+    if condition.comparison not in ("<=", ">="):
+        return Decision(None, value, "a percentile is decided against one limit, '<=' or '>='", None, None, interval)
+    counts = [(p, p.beyond(condition.threshold, condition.comparison)) for p in pieces if p.n]
+    if not counts or any(k is None for _, k in counts):
+        return Decision(None, value, "requests beyond this threshold were not counted; summarise the bundle again",
+                        None, None, interval)  # fmt: skip
+    share = allowed_share(condition)
+    by_source: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
+    for p, k in counts:
+        by_source[p.source].append((k or 0, p.n or 0, p.effective_n or float(p.n or 0)))
+    everything = [c for group in by_source.values() for c in group]
+    side, beyond, n, effective = _test(everything, share)
+    alone = {_test(group, share)[0] for group in by_source.values()} - {None}
+    starts = f"{len(by_source)} start{'s' if len(by_source) > 1 else ''}"
+    words = f"{beyond} of {n} beyond, {share:.0%} allowed, {starts}"
+    if effective < n * 0.95:
+        words += f", worth {effective:.0f} independent samples"
+    if len(alone | {side} - {None}) > 1:
+        return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval)
+    if side is None:
+        words += f"; {_more_needed(beyond * effective / n, effective, share)}"
+    return Decision(side, value, words, n, effective, interval)
+
+
+def _test(counts: Sequence[tuple[int, int, float]], share: float) -> tuple[Side | None, int, int, float]:
+    """Pool (beyond, n, effective n) and test both ways; both counts are shrunk to the effective sample size."""
+    beyond = sum(k for k, _, _ in counts)
+    n = sum(c for _, c, _ in counts)
+    effective = math.fsum(e for _, _, e in counts)
+    shrink = min(1.0, effective / n)
+    size = math.floor(n * shrink + 1e-9)
+    if binomial_at_most(math.ceil(beyond * shrink - 1e-9), size, share) <= 0.05:
+        return "holds", beyond, n, effective
+    if binomial_at_least(math.floor(beyond * shrink + 1e-9), size, share) <= 0.05:
+        return "fails", beyond, n, effective
+    return None, beyond, n, effective
+
+
+def _more_needed(beyond: float, effective: float, share: float) -> str:
+    more = samples_needed(share, math.ceil(beyond - 1e-9)) - effective
+    return f"at least {math.ceil(more)} more requests without a further one beyond would decide it"
+
+
+def _share(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    n = sum(p.n or 0 for p in pieces)
+    limit = condition.threshold
+    if not n or not 0 < limit < 1 or condition.comparison not in ("<=", ">="):
+        return _worst(condition, pieces)
+    good_side = condition.comparison == ">="
+    bad = round(math.fsum((1 - p.value if good_side else p.value) * (p.n or 0) for p in pieces))
+    effective = math.fsum(p.effective_n or float(p.n or 0) for p in pieces)
+    allowed = 1 - limit if good_side else limit
+    side, _, _, _ = _test([(bad, n, effective)], allowed)
+    value = 1 - bad / n if good_side else bad / n
+    words = f"{bad} of {n} missed, {allowed:.3g} allowed"
+    if side is None:
+        words += f"; {_more_needed(bad * effective / n, effective, allowed)}"
+    values = [p.value for p in pieces]
+    return Decision(side, value, words, n, effective, (min(values), max(values)))
+
+
+def _worst(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    worst = min(pieces, key=lambda p: (condition.distance(p.value), p.id))
+    values = [p.value for p in pieces]
+    starts = len({p.source for p in pieces})
+    failed = len({p.source for p in pieces if not condition.holds_for(p.value)})
+    words = (
+        f"{failed} of {starts} starts missed it"
+        if failed
+        else f"in {'all ' if starts > 1 else ''}{starts} of {starts} starts"
+    )
+    n = sum(p.n for p in pieces if p.n) or None
+    return Decision(_side(condition, worst.value), worst.value, words, n, None, (min(values), max(values)))
+
+
+def over_starts(condition: Condition, values: Sequence[float], in_production: bool = False) -> Decision:
+    """Decide a mean-type figure from one value per engine start; observed production figures stand alone."""
+    typical = percentile(values, 50)
+    n = len(values)
+    low, high = mean_interval(values)
+    shown = f"{quantity(low, condition.unit)} to {quantity(high, condition.unit)}"
+    if n < MIN_STARTS and not in_production:
+        missing = MIN_STARTS - n
+        words = f"{n} start{'s' if n > 1 else ''} of the engine, {missing} more would decide it"
+        return Decision(None, typical, words, n, None, (min(values), max(values)))
+    spread = (
+        f"min to max over {n} starts, {shown}; covers the median {median_coverage(n):.0%} of the time"
+        if n < 5
+        else f"95 % one-sided t interval over {n} starts, {shown}"
+    )
+    sides = {_side(condition, low), _side(condition, high)}
+    side = sides.pop() if len(sides) == 1 else None
+    if (
+        side == "fails"
+        and condition.comparison == "between"
+        and low < condition.threshold
+        and high > (condition.upper or 0.0)
+    ):
+        side = None
+    return Decision(side, typical, spread, n, None, (low, high))
