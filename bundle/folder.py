@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
     sealed = manifest.model_copy(update={"files": files})
     part = folder / f"{MANIFEST}.part"
     part.write_text(sealed.model_dump_json(indent=1), encoding="utf-8")
-    os.replace(part, folder / MANIFEST)
+    part.replace(folder / MANIFEST)
     return sealed
 
 

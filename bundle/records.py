@@ -50,8 +50,16 @@ _TYPES = {
     "request": pa.int32(), "cohort": pa.string(), "outcome": pa.string(), "chunk_s": pa.list_(pa.float64()),
     "chunk_tokens": pa.list_(pa.int32()), "finish_reason": pa.string(), "error_kind": pa.string(),
     "error": pa.string(), "reconnected": pa.bool_(), "server_timings": pa.string(),
-} | {name: pa.int32() for name in (
-    "prompt_tokens", "output_tokens", "cached_tokens", "asked_prompt_tokens", "asked_output_tokens", "http_status")}  # fmt: skip
+}  # fmt: skip
+_COUNTS = (
+    "prompt_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "asked_prompt_tokens",
+    "asked_output_tokens",
+    "http_status",
+)
+_TYPES |= dict.fromkeys(_COUNTS, pa.int32())
 SCHEMA = pa.schema([(name, _TYPES.get(name, pa.float64())) for name in Record._fields])
 TELEMETRY_SCHEMA = pa.schema([("t_s", pa.float64()), ("name", pa.string()), ("value", pa.float64())])
 

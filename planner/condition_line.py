@@ -47,7 +47,7 @@ def parse_condition(line: str) -> Condition:
 
     Raises InputError (UnknownName for a metric) that shows the part that was not understood.
     """
-    text, arrow, consequence = line.strip().partition(" -> ")
+    text, _, consequence = line.strip().partition(" -> ")
     head = _HEAD.match(text.strip())
     if not head:
         raise _fault(line, "no metric found")

@@ -57,7 +57,7 @@ def _points(condition: Condition, pieces: Sequence[Evidence], context: Context) 
     if condition.load_points == (EVERY_POINT,):
         if not planned:
             return _unmeasured(condition, "no load point is planned yet")
-        return sorted(planned)
+        return list[str | None](sorted(planned))
     unknown = [p for p in condition.load_points if context.points is not None and p not in planned | seen]
     if unknown:
         return _unmeasurable(condition, f"no load point {unknown[0]!r} in the plan; add it there")

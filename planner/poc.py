@@ -30,7 +30,7 @@ class Launch(Frozen):
 
 
 class PlanCandidate(Frozen):
-    """Engine x model plan x hardware with its launch; `contract` is the candidate part, `expects` the bound per point."""
+    """Engine x model plan x hardware with its launch; `contract` is the candidate part of the contract."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$")
     role: Literal["baseline", "favourite", "challenger"]

@@ -143,16 +143,16 @@ def contradictions(r: Requirements) -> tuple[Contradiction, ...]:
         if left_s <= 0:
             found.append(Contradiction(
                 fields=("completion_s", "ttft_s"),
-                sentence=f"An answer complete within {r.completion_s:g} s leaves no time after a first token at {r.ttft_s:g} s.",
+                sentence=f"Complete within {r.completion_s:g} s leaves no time after a first token at {r.ttft_s:g} s.",
                 way_out="Raise the completion time or lower the time to first token.",
             ))  # fmt: skip
         elif tokens / left_s > r.user_tok_s_target * 1.0001:
             found.append(Contradiction(
                 fields=("completion_s", "completion_answer_tokens", "user_tok_s_target"),
                 sentence=(
-                    f"{tokens:,} tokens within {r.completion_s:g} s need {tokens / left_s:.0f} tok/s after a first token at "
-                    f"{r.ttft_s:g} s ({tokens / r.completion_s:.0f} without the wait); at {r.user_tok_s_target:g} tok/s "
-                    f"they take {at_target_s:.0f} s."
+                    f"{tokens:,} tokens within {r.completion_s:g} s need {tokens / left_s:.0f} tok/s after a first "
+                    f"token at {r.ttft_s:g} s ({tokens / r.completion_s:.0f} without the wait); at "
+                    f"{r.user_tok_s_target:g} tok/s they take {at_target_s:.0f} s."
                 ),
                 way_out=(
                     f"State the answer length that the {r.completion_s:g} s apply to: about {reachable} tokens fit "

@@ -1,0 +1,132 @@
+"""Definitions on records: the latency of each request, the steady window, and the blocks that move together.
+
+These are the definitions of docs/definitions.md; everything that prints a latency takes it from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from bundle.records import Record
+from planner.conditions import LoadPoint
+
+
+class Window(NamedTuple):
+    """The steady part of a repeat in seconds after t0; `steady` is False when there was none and all is used."""
+
+    begin_s: float
+    end_s: float
+    steady: bool
+
+    @property
+    def length_s(self) -> float:
+        """Length in seconds."""
+        return self.end_s - self.begin_s
+
+
+def steady_window(records: Sequence[Record], point: LoadPoint) -> Window:
+    """From every slot's second request (closed loop) or the first arrival (open loop) to the last dispatch."""
+    sent = sorted(r.dispatched_s for r in records if r.dispatched_s is not None and r.cohort == "load")
+    if not sent:
+        return Window(0.0, 0.0, False)
+    ends = [r.end_s for r in records if r.end_s is not None and r.cohort == "load"]
+    whole = Window(sent[0], max([*ends, sent[-1]]), False)
+    second = 2 * (point.in_flight or 0) - 1 if point.shape == "closed" else 0
+    if len(sent) <= second + 1 or sent[-1] <= sent[max(0, second)]:
+        return whole
+    return Window(sent[max(0, second)], sent[-1], True)
+
+
+def counted(records: Sequence[Record], window: Window) -> list[Record]:
+    """Requests scheduled in the window that ended by themselves: those we cancelled are undetermined."""
+    inside = [r for r in records if r.cohort == "load" and r.outcome != "undetermined"]
+    if not window.steady:
+        return inside
+    return [r for r in inside if window.begin_s <= r.scheduled_s <= window.end_s]
+
+
+def chunk_weights(r: Record) -> list[float]:
+    """Output tokens per chunk; where chunks do not tell, the usage count spread evenly over them."""
+    if r.output_tokens is None or sum(r.chunk_tokens) == r.output_tokens:
+        return [float(t) for t in r.chunk_tokens]
+    return [r.output_tokens / len(r.chunk_s)] * len(r.chunk_s) if r.chunk_s else []
+
+
+def first_chunk_tokens(r: Record) -> int | None:
+    """Tokens in the first chunk, when that is known."""
+    if r.chunk_tokens and r.chunk_tokens[0] > 0:
+        return r.chunk_tokens[0]
+    return 1 if r.output_tokens is not None and r.output_tokens == len(r.chunk_s) else None
+
+
+def ttft_ms(r: Record) -> float | None:
+    """First token on any channel minus the scheduled time, in ms."""
+    return None if r.first_token_s is None else (r.first_token_s - r.scheduled_s) * 1000
+
+
+def ttft_service_ms(r: Record) -> float | None:
+    """First token on any channel minus dispatch, in ms."""
+    if r.first_token_s is None or r.dispatched_s is None:
+        return None
+    return (r.first_token_s - r.dispatched_s) * 1000
+
+
+def tpot_ms(r: Record) -> float | None:
+    """(last token - first token) / (output tokens - tokens in the first chunk), in ms; None when that is not > 0."""
+    first = first_chunk_tokens(r)
+    if r.output_tokens is None or first is None or r.first_token_s is None or r.last_token_s is None:
+        return None
+    later = r.output_tokens - first
+    return (r.last_token_s - r.first_token_s) * 1000 / later if later > 0 else None
+
+
+def user_tok_s(r: Record) -> float | None:
+    """1000 / tpot_ms: the speed one user sees, in tok/s."""
+    tpot = tpot_ms(r)
+    return 1000 / tpot if tpot else None
+
+
+def e2e_ms(r: Record) -> float | None:
+    """Last token minus the scheduled time, in ms."""
+    return None if r.last_token_s is None else (r.last_token_s - r.scheduled_s) * 1000
+
+
+def itl_ms(r: Record) -> list[float]:
+    """Gaps between consecutive chunks after the first, in ms."""
+    return [(b - a) * 1000 for a, b in zip(r.chunk_s, r.chunk_s[1:], strict=False)]
+
+
+PER_REQUEST: dict[str, Callable[[Record], float | None]] = {
+    "ttft_ms": ttft_ms,
+    "ttft_service_ms": ttft_service_ms,
+    "tpot_ms": tpot_ms,
+    "user_tok_s": user_tok_s,
+    "e2e_ms": e2e_ms,
+}
+
+
+def tokens_in(records: Sequence[Record], begin_s: float, end_s: float) -> float:
+    """Output tokens that arrived in (begin_s, end_s], from all requests, whenever they were scheduled."""
+    return sum(
+        weight
+        for r in records
+        for at, weight in zip(r.chunk_s, chunk_weights(r), strict=False)
+        if begin_s < at <= end_s
+    )
+
+
+def mean_in_flight(records: Sequence[Record]) -> float:
+    """Requests in flight on average while any was: total time in flight over the span."""
+    spans = [(r.dispatched_s, r.end_s) for r in records if r.dispatched_s is not None and r.end_s is not None]
+    if not spans:
+        return 0.0
+    length = max(e for _, e in spans) - min(b for b, _ in spans)
+    return sum(e - b for b, e in spans) / length if length > 0 else float(len(spans))
+
+
+def waves(records: Sequence[Record]) -> dict[int, int]:
+    """Block number per request: requests that were in flight together share their steps, so they move together."""
+    size = max(1, round(mean_in_flight(records)))
+    order = sorted(records, key=lambda r: (r.scheduled_s, r.request))
+    return {r.request: i // size for i, r in enumerate(order)}

@@ -1,0 +1,225 @@
+"""Records -> Evidence: every metric of a sealed bundle, with n, effective n, counted exceedances and validity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from bundle.folder import bundle_sha256, open_bundle
+from bundle.manifest import Manifest, Repeat
+from bundle.records import Record, Sample, read_records, read_telemetry
+from bundle.samples import PER_REQUEST, Window, counted, itl_ms, mean_in_flight, steady_window, tokens_in, waves
+from bundle.validity import Finding, delta, facts, findings
+from planner.condition_line import format_test
+from planner.conditions import Condition, Evidence, Exceedance, Kind, LoadPoint
+from planner.frozen import sha256_of
+from planner.metrics import METRICS, PERCENTILES
+from planner.statistics import effective_n, percentile
+
+
+class RepeatData(NamedTuple):
+    """One repeat, read: its records, telemetry, steady window and the rules that fired."""
+
+    repeat: Repeat
+    point: LoadPoint
+    records: list[Record]
+    telemetry: list[Sample]
+    window: Window
+    findings: tuple[Finding, ...]
+
+
+class RunData(NamedTuple):
+    """One bundle, read and verified."""
+
+    manifest: Manifest
+    sha256: str
+    repeats: tuple[RepeatData, ...]
+
+
+def read_run(folder: Path) -> RunData:
+    """Verify and read a bundle; raises BundleError."""
+    manifest = open_bundle(folder)
+    points = {p.name: p for p in manifest.points}
+    repeats = []
+    for repeat in manifest.repeats:
+        records = read_records(folder / repeat.records)
+        telemetry = read_telemetry(folder / repeat.telemetry) if repeat.telemetry else []
+        point = points[repeat.load_point]
+        window = steady_window(records, point)
+        fired = findings(facts(manifest, repeat, point, records, telemetry, window))
+        repeats.append(RepeatData(repeat, point, records, telemetry, window, fired))
+    return RunData(manifest, bundle_sha256(folder), tuple(repeats))
+
+
+def summarise(
+    folder: Path, conditions: Iterable[Condition] = (), service_levels: Sequence[Condition] = ()
+) -> list[Evidence]:
+    """Evidence of a bundle; `conditions` name the thresholds whose exceedances are counted.
+
+    Raises BundleError when the bundle does not verify.
+    """
+    return list(evidence_of(read_run(folder), tuple(conditions), tuple(service_levels)))
+
+
+def evidence_of(
+    run: RunData, conditions: Sequence[Condition] = (), service_levels: Sequence[Condition] = ()
+) -> Iterator[Evidence]:
+    """Evidence of a run that was read already."""
+    maker = _Maker(run)
+    yield from _of_the_start(run, maker)
+    for i, data in enumerate(run.repeats):
+        last = i == len(run.repeats) - 1
+        yield from _of_requests(data, maker, conditions)
+        yield from _of_the_run(data, maker, run.manifest, service_levels)
+        yield from _of_the_server(data, maker, run.manifest, last)
+
+
+class _Maker:
+    """Fills in what all evidence of one bundle shares."""
+
+    def __init__(self, run: RunData) -> None:
+        m = run.manifest
+        self._id = run.sha256[:12]
+        self._common = {
+            "kind": Kind(m.kind),
+            "source": run.sha256[:12],
+            "run": m.plan_sha256[:12],
+            "at": datetime.fromisoformat(m.finished_at),
+            "candidate": m.candidate,
+            "start": m.start,
+            "contract": m.contract.material_hash(),
+        }
+
+    def make(
+        self, metric: str, value: float, statistic: str = "value", data: RepeatData | None = None, **more: object
+    ) -> Evidence:
+        """One piece of evidence; with `data` it belongs to that repeat and inherits its findings."""
+        where: dict[str, object] = {}
+        key = f"{self._id}/{metric}/{statistic}"
+        if data is not None:
+            key = f"{self._id}/{data.point.name}/{data.repeat.repeat}/{metric}/{statistic}"
+            where = {
+                "load_point": data.point.name,
+                "load_hash": data.point.load_hash(),
+                "repeat": data.repeat.repeat,
+                "spoiled_by": tuple(str(f) for f in data.findings if f.spoils(metric)),
+                "note": "; ".join(str(f) for f in data.findings if not f.rule.spoils),
+            }
+        return Evidence.model_validate(
+            {"id": key, "metric": metric, "statistic": statistic, "value": value, "unit": METRICS[metric].unit}
+            | self._common | where | more
+        )  # fmt: skip
+
+
+def _of_the_start(run: RunData, maker: _Maker) -> Iterator[Evidence]:
+    start = run.manifest.engine_start
+    yield maker.make("started", float(start.started))
+    if start.startup_s is not None:
+        yield maker.make("startup_s", start.startup_s)
+    if start.kv_capacity_tokens is not None:
+        yield maker.make("kv_capacity_tokens", float(start.kv_capacity_tokens))
+
+
+def _of_requests(data: RepeatData, maker: _Maker, conditions: Sequence[Condition]) -> Iterator[Evidence]:
+    load = counted(data.records, data.window)
+    failed = sum(r.outcome == "failed" for r in load)
+    block = waves(load)
+    for metric, of in PER_REQUEST.items():
+        known = [(v, block[r.request]) for r in load if r.outcome == "ok" and (v := of(r)) is not None]
+        if not known:
+            continue
+        values = [v for v, _ in known]
+        yield from _statistics(
+            data, maker, conditions, metric, values, failed,
+            effective_n(values, [b for _, b in known]) * (len(values) + failed) / len(values),
+        )  # fmt: skip
+    gaps = [g for r in load if r.outcome == "ok" for g in itl_ms(r)]
+    if gaps:
+        steps = len(gaps) / max(1.0, mean_in_flight(load))
+        yield from _statistics(data, maker, conditions, "itl_ms", gaps, 0, steps)
+        yield maker.make("itl_ms", max(gaps), "max", data, n=len(gaps))
+
+
+def _statistics(
+    data: RepeatData, maker: _Maker, conditions: Sequence[Condition], metric: str, values: Sequence[float],
+    failed: int, effective: float,
+) -> Iterator[Evidence]:  # fmt: skip
+    n = len(values) + failed
+    for statistic in (*PERCENTILES, "mean"):
+        value = sum(values) / len(values) if statistic == "mean" else percentile(values, float(statistic[1:]))
+        yield maker.make(
+            metric, value, statistic, data, n=n, effective_n=min(float(n), effective),
+            exceedances=_exceedances(conditions, metric, statistic, values, failed),
+        )  # fmt: skip
+
+
+def _exceedances(
+    conditions: Sequence[Condition], metric: str, statistic: str, values: Sequence[float], failed: int
+) -> tuple[Exceedance, ...]:
+    """Samples beyond each asked threshold; a failed request is beyond every threshold."""
+    asked = {
+        (c.threshold, c.comparison)
+        for c in conditions
+        if c.metric == metric and c.statistic == statistic and c.comparison in ("<=", ">=") and not c.over
+    }
+    return tuple(
+        Exceedance(
+            threshold=t, comparison="<=" if op == "<=" else ">=",
+            beyond=failed + sum((v > t) if op == "<=" else (v < t) for v in values),
+        )
+        for t, op in sorted(asked)
+    )  # fmt: skip
+
+
+def _of_the_run(
+    data: RepeatData, maker: _Maker, manifest: Manifest, service_levels: Sequence[Condition]
+) -> Iterator[Evidence]:
+    load = counted(data.records, data.window)
+    if not load:
+        return
+    n, length = len(load), data.window.length_s
+    good = [r for r in load if r.outcome == "ok"]
+    if length > 0:
+        speed = tokens_in(data.records, data.window.begin_s, data.window.end_s) / length
+        yield maker.make("output_tok_s", speed, data=data, n=n)
+        ended = [r for r in data.records if r.outcome == "ok" and r.end_s is not None and r.cohort == "load"]
+        inside = sum(data.window.begin_s < (r.end_s or 0.0) <= data.window.end_s for r in ended)
+        yield maker.make("request_rate", inside / length, data=data, n=n)
+        bound = manifest.bound_tok_s.get(data.point.name)
+        if bound:
+            yield maker.make("measured_over_bound", speed / bound, data=data, n=n)
+    yield maker.make("error_share", (n - len(good)) / n, data=data, n=n)
+    yield maker.make("completed_share", len(good) / n, data=data, n=n)
+    if service_levels:
+        met = sum(_meets(r, service_levels) for r in good)
+        levels = sha256_of([format_test(c) for c in service_levels])
+        yield maker.make("goodput", met / n, data=data, n=n, service_levels=levels)
+
+
+def _meets(r: Record, service_levels: Sequence[Condition]) -> bool:
+    for level in service_levels:
+        of = PER_REQUEST.get(level.metric)
+        value = of(r) if of else None
+        if value is None or not level.holds_for(value):
+            return False
+    return True
+
+
+def _of_the_server(data: RepeatData, maker: _Maker, manifest: Manifest, last: bool) -> Iterator[Evidence]:
+    start = manifest.engine_start
+    # A death belongs to the load point during which it happened: the last one of the bundle.
+    yield maker.make("oom", float(start.oom if last else 0), data=data)
+    yield maker.make("restarts", float(start.restarts if last else 0), data=data)
+    for name in ("kv_use", "running", "waiting"):
+        values = [s.value for s in data.telemetry if s.name == name]
+        if values:
+            yield maker.make(name, sum(values) / len(values), "mean", data, n=len(values))
+            yield maker.make(name, max(values), "max", data, n=len(values))
+    preemptions = delta(data.repeat, "preemptions")
+    if preemptions is not None:
+        yield maker.make("preemptions", preemptions, data=data)
+    hits, queries = delta(data.repeat, "prefix_hits"), delta(data.repeat, "prefix_queries")
+    if hits is not None and queries:
+        yield maker.make("prefix_hit", hits / queries, data=data)

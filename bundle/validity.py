@@ -1,0 +1,141 @@
+"""Validity rules as data: when the instrument or the conditions, not the server, spoil a figure.
+
+A server that crashes, refuses or runs out of memory has given a result; none of these rules is about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bundle.manifest import Manifest, Repeat
+from bundle.records import Record, Sample
+from bundle.samples import Window, counted, tokens_in, ttft_service_ms
+from planner.conditions import LoadPoint
+from planner.statistics import percentile
+
+ALL = ("all",)
+NOTE: tuple[str, ...] = ()
+LATENCY = ("ttft_ms", "ttft_service_ms", "itl_ms", "tpot_ms", "user_tok_s", "e2e_ms", "goodput")
+FROM_PREFILL = ("ttft_ms", "ttft_service_ms", "e2e_ms", "output_tok_s", "goodput", "measured_over_bound")
+TOKENS = ("output_tok_s", "tpot_ms", "user_tok_s", "goodput", "measured_over_bound")
+
+
+class Rule(NamedTuple):
+    """`fact` above `limit` spoils the named metrics; an empty list is a note only. The sentence takes the value."""
+
+    id: str
+    fact: str
+    limit: float
+    spoils: tuple[str, ...]
+    sentence: str
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("dispatch-lag", "dispatch_lag_share_of_ttft", 0.1, ("ttft_ms", "e2e_ms", "goodput"),
+         "the client sent late: p95 of the dispatch lag is {:.0%} of the median TTFT"),
+    Rule("loop-lag", "loop_lag_p99_ms", 50.0, LATENCY, "the client's event loop lagged by {:.0f} ms at p99"),
+    Rule("client-cpu", "client_cpu_share", 0.9, ALL, "the client used {:.0%} of its core"),
+    Rule("usage-missing", "usage_missing_share", 0.0, TOKENS, "{:.0%} of the answers came without a token count"),
+    Rule("output-length", "output_length_off_share", 0.05, ("output_tok_s", "e2e_ms", "goodput", "measured_over_bound"),
+         "{:.0%} of the answers were not of the length asked for"),
+    Rule("prompt-length", "prompt_length_off_share", 0.05, ALL, "{:.0%} of the prompts arrived at another length"),
+    Rule("prefix-cache", "prefix_hit_beyond_plan", 0.1, FROM_PREFILL,
+         "the prefix cache served {:.0%} of the prompt tokens more than planned"),
+    Rule("concurrency-not-reached", "running_short_share", 0.1, ALL,
+         "the server never ran the asked number of requests at once: {:.0%} short"),
+    Rule("clock-step", "clock_step_ms", 5.0, LATENCY, "the wall clock stepped by {:.0f} ms during the repeat"),
+    Rule("no-server-metrics", "metrics_missing", 0.0, ("kv_use", "running", "waiting", "preemptions", "prefix_hit"),
+         "the server's metrics could not be read"),
+    Rule("not-steady", "halves_differ_share", 0.05, NOTE, "not steady: the halves of the window differ by {:.0%}"),
+    Rule("no-steady-window", "no_steady_window", 0.0, NOTE, "too few requests for a steady window: all are used"),
+    Rule("reconnects", "reconnected_share", 0.0, NOTE, "{:.0%} of the requests had to open a new connection"),
+)  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """A rule that fired, with its sentence filled in."""
+
+    rule: Rule
+    value: float
+
+    def __str__(self) -> str:
+        """The rule's id and sentence."""
+        return f"{self.rule.id}: {self.rule.sentence.format(self.value)}"
+
+    def spoils(self, metric: str) -> bool:
+        """Whether it spoils that metric."""
+        return self.rule.spoils == ALL or metric in self.rule.spoils
+
+
+def facts(
+    manifest: Manifest, repeat: Repeat, point: LoadPoint, records: Sequence[Record], telemetry: Sequence[Sample],
+    window: Window,
+) -> dict[str, float | None]:  # fmt: skip
+    """What the rules look at, per repeat; None where it cannot be known."""
+    load = counted(records, window)
+    good = [r for r in load if r.outcome == "ok"]
+    lags = [(r.dispatched_s - r.scheduled_s) * 1000 for r in load if r.dispatched_s is not None]
+    ttfts = [t for r in good if (t := ttft_service_ms(r)) is not None]
+    fixed_length = manifest.contract.candidate.get("output_length", "fixed") == "fixed"
+    hit = delta(repeat, "prefix_hits")
+    asked = delta(repeat, "prefix_queries")
+    peak_running = max((s.value for s in telemetry if s.name == "running"), default=None)
+    halves = _halves(records, window)
+    return {
+        "dispatch_lag_share_of_ttft": percentile(lags, 95) / percentile(ttfts, 50) if lags and ttfts else None,
+        "loop_lag_p99_ms": repeat.loop_lag_p99_ms,
+        "client_cpu_share": repeat.client_cpu_share,
+        "usage_missing_share": _share(good, lambda r: r.output_tokens is None),
+        "output_length_off_share": _share(good, lambda r: r.output_tokens != r.asked_output_tokens)
+        if fixed_length
+        else None,
+        "prompt_length_off_share": _share(good, _prompt_off),
+        "prefix_hit_beyond_plan": hit / asked - point.shared_prefix if asked and hit is not None else None,
+        "running_short_share": _running_short(manifest, point, peak_running),
+        "clock_step_ms": abs(repeat.clock_step_ms),
+        "metrics_missing": 0.0 if telemetry or repeat.counters_after else 1.0,
+        "halves_differ_share": halves,
+        "no_steady_window": 0.0 if window.steady else 1.0,
+        "reconnected_share": _share(load, lambda r: r.reconnected),
+    }
+
+
+def delta(repeat: Repeat, counter: str) -> float | None:
+    """Increase of a server counter over the repeat, None when it was not read at both ends."""
+    before, after = repeat.counters_before.get(counter), repeat.counters_after.get(counter)
+    return None if before is None or after is None else after - before
+
+
+def findings(values: dict[str, float | None]) -> tuple[Finding, ...]:
+    """The rules that fire on these facts."""
+    return tuple(Finding(r, v) for r in RULES if (v := values.get(r.fact)) is not None and v > r.limit)
+
+
+def _share(records: Sequence[Record], test: object) -> float | None:
+    if not records or not callable(test):
+        return None
+    return sum(bool(test(r)) for r in records) / len(records)
+
+
+def _prompt_off(r: Record) -> bool:
+    """More than 2 % and more than 8 tokens off: silent truncation, not tokenizer noise."""
+    if r.prompt_tokens is None:
+        return False
+    off = abs(r.prompt_tokens - r.asked_prompt_tokens)
+    return off > 8 and off > 0.02 * r.asked_prompt_tokens
+
+
+def _running_short(manifest: Manifest, point: LoadPoint, peak_running: float | None) -> float | None:
+    limit = manifest.contract.candidate.get("max_num_seqs", "")
+    if point.in_flight is None or peak_running is None or not limit.isdigit() or point.in_flight > int(limit):
+        return None
+    return 1 - peak_running / point.in_flight
+
+
+def _halves(records: Sequence[Record], window: Window) -> float | None:
+    if not window.steady:
+        return None
+    middle = (window.begin_s + window.end_s) / 2
+    first, second = tokens_in(records, window.begin_s, middle), tokens_in(records, middle, window.end_s)
+    return abs(first - second) / max(first, second) if max(first, second) > 0 else None
