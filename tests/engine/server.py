@@ -12,22 +12,25 @@ from pathlib import Path
 from tests.engine.tiny_model import NAME
 
 ROOT = Path(__file__).resolve().parents[2]
-ENGINE_PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
-MODEL = ROOT / ".venv-vllm" / NAME
+# Relative to ROOT, where the server is started, so that a plan and its bundle name no place of this machine.
+ENGINE_PYTHON = Path(".venv-vllm/bin/python")
+MODEL = Path(".venv-vllm") / NAME
 ENGINE_VERSION = "0.32.0"
 
-# No hub, no usage reports; 1 GiB of KV cache, else vLLM takes a share of the machine's memory.
+# No hub, no usage reports, no warnings of Python (they print paths of this machine into a log that is kept);
+# 1 GiB of KV cache, else vLLM takes a share of the machine's memory.
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_DO_NOT_TRACK": "1",
+    "PYTHONWARNINGS": "ignore",
 }
 
 
 def command(port: int, *more: str, max_num_seqs: int, max_model_len: int = 2048) -> tuple[str, ...]:
-    """The argument list that serves the tiny model on loopback at `port`, with `more` flags at the end."""
+    """The argument list that, run from ROOT, serves the tiny model on loopback; `more` flags come last."""
     return (
         str(ENGINE_PYTHON), "-m", "vllm.entrypoints.openai.api_server",
         "--model", str(MODEL), "--served-model-name", NAME,

@@ -32,13 +32,13 @@ part people place plan point prefill prompt queue real request right run said sa
 server set she should show side small so some sound still study such system take tell than that the their them then
 there these they thing think this three through time to token too turn two under until up us use very want was water
 way we well were what when where which while who why will with word work world would write year you your
-""".split()
+"""
 
 
 def corpus() -> list[str]:
     """Two thousand lines of twelve seeded words, the text that the tokenizer is trained on."""
-    rng = random.Random(SEED)
-    return [" ".join(rng.choices(WORDS, k=12)).capitalize() + "." for _ in range(2000)]
+    words, rng = WORDS.split(), random.Random(SEED)
+    return [" ".join(rng.choices(words, k=12)).capitalize() + "." for _ in range(2000)]
 
 
 def revision_of(folder: Path) -> str:
