@@ -1,0 +1,1 @@
+"""What was decided, why, and what would change it. Pure: data in, data out."""

@@ -1,0 +1,315 @@
+"""What can happen to an ADR from "proposed" on: typed edits that only add; the present view is computed.
+
+                  proposed ──> accepted ──> superseded | deprecated
+    created ──>      │
+                     └──────> rejected
+
+Each edit class says in which statuses it is allowed and what it changes in the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from functools import reduce
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+
+from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, FlipCondition, Name, SnapshotRef, Status
+from decisions.record import draft as new_draft
+from planner.errors import InputError, NotAllowed
+from planner.frozen import Frozen, canonical_json
+from planner.poc import first_fault
+
+_OPEN = (Status.PROPOSED, Status.ACCEPTED)
+_ANY = tuple(s for s in Status if s is not Status.DRAFT)
+_WAY_OUT = {
+    Status.DRAFT: "Propose it first.",
+    Status.PROPOSED: "Accept or reject it first.",
+    Status.ACCEPTED: "An accepted ADR does not change: write a draft that supersedes it.",
+    Status.REJECTED: "Write a new draft.",
+    Status.SUPERSEDED: "Open the ADR that superseded it.",
+    Status.DEPRECATED: "Write a new draft.",
+}
+
+
+class _Edit(Frozen):
+    """What every edit carries: when, by whom, why."""
+
+    at: AwareDatetime
+    author: Name
+    reason: str = ""
+
+    allowed_in: ClassVar[tuple[Status, ...]] = ()
+    done: ClassVar[str] = ""
+    needs_reason: ClassVar[bool] = False
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        """Fields of the view that this edit sets."""
+        return {}
+
+
+class Created(_Edit):
+    """The record begins: the text as it was put forward."""
+
+    kind: Literal["created"] = "created"
+    adr: AdrId
+    case: str
+    text: AdrText
+    done = "created"
+
+
+class Proposed(_Edit):
+    """Put forward for a decision."""
+
+    kind: Literal["proposed"] = "proposed"
+    allowed_in = (Status.DRAFT,)
+    done = "proposed"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {"status": Status.PROPOSED}
+
+
+class Amended(_Edit):
+    """The whole text anew, while it is still under discussion."""
+
+    kind: Literal["amended"] = "amended"
+    text: AdrText
+    allowed_in = (Status.PROPOSED,)
+    done = "edited"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {name: getattr(self.text, name) for name in AdrText.model_fields}
+
+
+class Accepted(_Edit):
+    """Decided by a named person; the number is given here, with the exact bytes it was decided on."""
+
+    kind: Literal["accepted"] = "accepted"
+    number: int = Field(ge=1)
+    snapshots: tuple[SnapshotRef, ...] = ()
+    allowed_in = (Status.PROPOSED,)
+    done = "accepted"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {
+            "status": Status.ACCEPTED, "number": self.number, "accepted_by": self.author, "accepted_at": self.at,
+            "snapshots": _joined(adr.snapshots, self.snapshots),
+        }  # fmt: skip
+
+
+class Rejected(_Edit):
+    """Turned down."""
+
+    kind: Literal["rejected"] = "rejected"
+    allowed_in = (Status.PROPOSED,)
+    done = "rejected"
+    needs_reason = True
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {"status": Status.REJECTED}
+
+
+class Deprecated(_Edit):
+    """No longer followed, with nothing in its place."""
+
+    kind: Literal["deprecated"] = "deprecated"
+    allowed_in = (Status.ACCEPTED,)
+    done = "deprecated"
+    needs_reason = True
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {"status": Status.DEPRECATED}
+
+
+class Superseded(_Edit):
+    """Replaced by another ADR."""
+
+    kind: Literal["superseded"] = "superseded"
+    by: AdrId
+    allowed_in = (Status.ACCEPTED, Status.DEPRECATED)
+    done = "superseded"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {"status": Status.SUPERSEDED, "superseded_by": self.by}
+
+
+class ConditionAdded(_Edit):
+    """One more reason to re-open."""
+
+    kind: Literal["condition_added"] = "condition_added"
+    condition: FlipCondition
+    allowed_in = _OPEN
+    done = "given another flip condition"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        if any(c.id == self.condition.id for c in adr.conditions):
+            raise NotAllowed(f"a flip condition {self.condition.id!r} exists already.", where=adr.name,
+                             fix="Give the new one another id.")  # fmt: skip
+        return {"conditions": (*adr.conditions, self.condition)}
+
+
+class ConditionRetired(_Edit):
+    """A reason to re-open that no longer applies; it stays readable."""
+
+    kind: Literal["condition_retired"] = "condition_retired"
+    condition: str
+    allowed_in = _OPEN
+    done = "relieved of a flip condition"
+    needs_reason = True
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        if adr.condition(self.condition).retired:
+            raise NotAllowed(f"flip condition {self.condition!r} is retired already.", where=adr.name)
+        return {
+            "conditions": tuple(
+                c.model_copy(update={"retired": True}) if c.id == self.condition else c for c in adr.conditions
+            ),
+            "fires": tuple(f for f in adr.fires if f.condition != self.condition),
+        }
+
+
+class EvidenceAttached(_Edit):
+    """More figures beside the decision."""
+
+    kind: Literal["evidence_attached"] = "evidence_attached"
+    evidence: tuple[EvidenceRef, ...] = Field(min_length=1)
+    allowed_in = _OPEN
+    done = "given evidence"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        known = {e.id for e in adr.evidence}
+        return {"evidence": (*adr.evidence, *(e for e in self.evidence if e.id not in known))}
+
+
+class ConditionFired(_Edit):
+    """An event, not a decision: evidence met a flip condition. It waits for a person."""
+
+    kind: Literal["condition_fired"] = "condition_fired"
+    fire: Fire
+    allowed_in = (Status.ACCEPTED,)
+    done = "marked as fired"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        if adr.condition(self.fire.condition).retired:
+            raise NotAllowed(f"flip condition {self.fire.condition!r} is retired and cannot fire.", where=adr.name)
+        return {"fires": (*(f for f in adr.fires if f.condition != self.fire.condition), self.fire)}
+
+
+class FireConfirmed(_Edit):
+    """A person answers a fired condition: the decision is re-opened (by `successor`, if drafted), or it stands."""
+
+    kind: Literal["fire_confirmed"] = "fire_confirmed"
+    condition: str
+    answer: Literal["reopen", "stands"]
+    successor: AdrId | None = None
+    allowed_in = (Status.ACCEPTED,)
+    done = "confirmed"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        if not any(f.condition == self.condition for f in adr.fires):
+            raise NotAllowed(f"flip condition {self.condition!r} has not fired, or was answered already.",
+                             where=adr.name)  # fmt: skip
+        if self.answer == "stands" and not self.reason.strip():
+            raise NotAllowed("letting a decision stand against its fired condition needs a reason.", where=adr.name,
+                             fix="Write why it stands.")  # fmt: skip
+        return {"fires": tuple(f for f in adr.fires if f.condition != self.condition)}
+
+
+class Commented(_Edit):
+    """Somebody said something."""
+
+    kind: Literal["comment"] = "comment"
+    text: str = Field(min_length=1)
+    allowed_in = _ANY
+    done = "commented"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {"comments": (*adr.comments, Comment(at=self.at, author=self.author, text=self.text))}
+
+
+class ReviewMoved(_Edit):
+    """Another date on which somebody looks again."""
+
+    kind: Literal["review_moved"] = "review_moved"
+    review_on: date
+    allowed_in = _OPEN
+    done = "given another review date"
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        return {"review_on": self.review_on}
+
+
+Edit = Annotated[
+    Created | Proposed | Amended | Accepted | Rejected | Deprecated | Superseded | ConditionAdded | ConditionRetired
+    | EvidenceAttached | ConditionFired | FireConfirmed | Commented | ReviewMoved,
+    Field(discriminator="kind"),
+]  # fmt: skip
+_EDIT: TypeAdapter[Edit] = TypeAdapter(Edit)
+
+
+def edit_to_json(edit: Edit) -> str:
+    """The canonical JSON of an edit: the text that the hash chain covers."""
+    return canonical_json(edit.model_dump(mode="json"))
+
+
+def edit_from_json(text: str, *, where: str = "edit") -> Edit:
+    """Read an edit back.
+
+    Raises InputError for text that is no edit of this Flipline.
+    """
+    try:
+        return _EDIT.validate_json(text)
+    except ValidationError as e:
+        raise InputError(first_fault(e), where=where) from None
+
+
+def apply(adr: Adr | None, edit: Edit) -> Adr:
+    """The view after one more edit.
+
+    Raises NotAllowed when the status does not permit it, or a needed reason is missing.
+    """
+    if edit.kind == "created":
+        if adr is not None:
+            raise NotAllowed("exists already and cannot be created again.", where=adr.name, fix=_WAY_OUT[adr.status])
+        return new_draft(edit.adr, edit.case, edit.text).model_copy(update={"updated_at": edit.at})
+    if adr is None:
+        raise NotAllowed(f"an ADR that was never created cannot be {edit.done}.", fix="Create it first.")
+    if adr.status not in edit.allowed_in:
+        raise NotAllowed(f"cannot be {edit.done}: it is {_standing(adr)}.", where=adr.name, fix=_WAY_OUT[adr.status])
+    if edit.needs_reason and not edit.reason.strip():
+        raise NotAllowed(f"cannot be {edit.done} without a reason.", where=adr.name, fix="Write one sentence why.")
+    return adr.model_copy(update={**edit.changes(adr), "updated_at": edit.at})
+
+
+def current(edits: Iterable[Edit]) -> Adr:
+    """The ADR as it stands after all edits, in their order.
+
+    Raises NotAllowed when an edit does not fit what stood before, or when there is none.
+    """
+    view: Adr | None = reduce(apply, edits, None)
+    if view is None:
+        raise NotAllowed("an ADR without edits is not a record.", fix="Propose the draft first.")
+    return view
+
+
+def propose(draft: Adr, *, at: datetime, author: str, reason: str = "") -> tuple[Created, Proposed]:
+    """The two edits that begin the record of a draft.
+
+    Raises NotAllowed when it is not a draft.
+    """
+    if draft.status != Status.DRAFT:
+        raise NotAllowed(f"cannot be proposed: it is {_standing(draft)}.", where=draft.name, fix=_WAY_OUT[draft.status])
+    created = Created(at=at, author=author, adr=draft.id, case=draft.case, text=draft.text)
+    return created, Proposed(at=at, author=author, reason=reason)
+
+
+def _standing(adr: Adr) -> str:
+    if adr.status == Status.ACCEPTED and adr.accepted_at is not None:
+        return f"accepted already, by {adr.accepted_by} on {adr.accepted_at:%Y-%m-%d}"
+    return str(adr.status)
+
+
+def _joined(old: tuple[SnapshotRef, ...], new: tuple[SnapshotRef, ...]) -> tuple[SnapshotRef, ...]:
+    return (*(s for s in old if s.kind not in {n.kind for n in new}), *new)

@@ -1,0 +1,79 @@
+"""User text into Markdown, YAML and file names, so that nothing in it becomes structure."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+
+# Backslash escapes of CommonMark and GFM (2.4): each of these can begin or end structure anywhere in a line.
+_SPECIAL = re.compile(r"([\\`*\[\]|~&#$])")
+# < only where a tag, comment, autolink or entity may begin, so that "<= 2 s" stays readable.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# _ inside a word is never emphasis, so that metric names stay readable.
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_LINE_START = re.compile(r"^(?=[-+=>])|^(\d{1,9})(?=[.)])")
+_DIRECTION_MARKS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_SLUG_LENGTH = 60
+
+
+class Safe(str):
+    """Text that is structure on purpose and is not escaped again."""
+
+
+def plain(text: str) -> str:
+    """Without control characters, lone surrogates and marks that reorder text; line ends become \\n."""
+    lines = re.sub("\r\n?|[\u2028\u2029\x85]", "\n", text)
+    return "".join(
+        c for c in lines if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in _DIRECTION_MARKS)
+    )
+
+
+def inline(text: object) -> Safe:
+    """Any value as literal text on one line; what is Safe already is left alone."""
+    if isinstance(text, Safe):
+        return text
+    line = " ".join(plain(str(text)).split())
+    line = _SPECIAL.sub(r"\\\1", line)
+    line = _TAG.sub(r"\\<", line)
+    line = _UNDERSCORE.sub(r"\\_", line)
+    return Safe(_LINE_START.sub(lambda m: f"{m[1]}\\" if m[1] else "\\", line))
+
+
+def block(text: str, otherwise: str = "") -> Safe:
+    """Paragraphs of literal text: blank lines separate them, each line is escaped by itself."""
+    paragraphs = re.split(r"\n\s*\n", plain(text).strip())
+    written = "\n\n".join("\n".join(filter(None, map(inline, p.split("\n")))) for p in paragraphs)
+    return Safe(written or otherwise)
+
+
+def clause(text: str) -> Safe:
+    """One line without its full stop, to stand inside a sentence."""
+    return Safe(inline(text).rstrip(".。 ") or "no reason was written down")
+
+
+def code(text: str) -> Safe:
+    """A code span that holds the text literally, in a table cell too."""
+    line = " ".join(plain(text).split()).replace("|", r"\|")
+    fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
+    pad = " " if "`" in line else ""
+    return Safe(f"{fence}{pad}{line}{pad}{fence}")
+
+
+def quoted(value: str | Sequence[str]) -> Safe:
+    """A double-quoted YAML string, or a flow list of them."""
+    if isinstance(value, str):
+        return Safe(json.dumps(" ".join(plain(value).split()), ensure_ascii=False).replace("\x7f", ""))
+    return Safe(f"[{', '.join(quoted(v) for v in value)}]")
+
+
+def slug(title: str) -> str:
+    """Lower-case words joined by dashes, letters of every script kept; `decision` when nothing is left."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", plain(title)).lower())
+    found = ""
+    for word in words:
+        if found and len(found) + 1 + len(word) > _SLUG_LENGTH:
+            break
+        found = f"{found}-{word}" if found else word[:_SLUG_LENGTH]
+    return found or "decision"
