@@ -1,0 +1,270 @@
+"""Facts about models, accelerators and engines, read from catalog/*.yaml: the only file reading in this room.
+
+A gap in the facts is None here and is asked for where it is needed; nothing is guessed while reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from planner.errors import InputError, SchemaTooNew, UnknownName
+from planner.frozen import Frozen
+
+CATALOG_SCHEMA = 1
+REPOSITORY_CATALOG = Path(__file__).resolve().parent.parent / "catalog"
+
+Confidence = Literal["high", "medium", "low"]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Width = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class Moe(Frozen):
+    """Experts: how many, how many a token uses, their widths. Two or three matrices each."""
+
+    n_routed_experts: Count
+    experts_per_token: Count
+    moe_intermediate_size: Count
+    stored_intermediate_size: Width | None = None
+    shared_intermediate_size: Width = 0
+    first_k_dense: Width = 0
+    moe_layers: Count
+    matrices_per_expert: int = Field(default=3, ge=2, le=3)
+    parallel_dense_mlp: bool = False
+
+    @model_validator(mode="after")
+    def _uses_what_it_has(self) -> Moe:
+        if self.experts_per_token > self.n_routed_experts:
+            raise ValueError(f"{self.experts_per_token} experts per token of only {self.n_routed_experts}.")
+        return self
+
+
+class SlidingWindow(Frozen):
+    """Layers that see only the last `window` tokens, and those that see all."""
+
+    window: Count
+    full_attention_layers: Width
+    windowed_layers: Count
+
+
+class GlobalAttention(Frozen):
+    """Heads of the full-attention layers where they differ from the windowed ones."""
+
+    num_key_value_heads: Count
+    head_dim: Count
+    k_eq_v: bool = False
+
+
+class Mla(Frozen):
+    """Latent attention: one compressed vector per token instead of keys and values per head."""
+
+    q_lora_rank: Count | None = None
+    kv_lora_rank: Count
+    qk_rope_head_dim: Count
+    qk_nope_head_dim: Count
+    v_head_dim: Count
+    index_head_dim: Count | None = None
+    index_topk: Count | None = None
+
+
+class GatedDeltaNet(Frozen):
+    """Linear-attention layers with a fixed state per request."""
+
+    kind: Literal["gated_delta_net"]
+    layers: Count
+    full_attention_layers: Count
+    num_key_heads: Count
+    num_value_heads: Count
+    key_head_dim: Count
+    value_head_dim: Count
+    conv_kernel: Count
+    attn_output_gate: bool = False
+
+
+class Mamba2(Frozen):
+    """State-space layers with a fixed state per request."""
+
+    kind: Literal["mamba2"]
+    layers: Count
+    full_attention_layers: Count
+    heads: Count
+    head_dim: Count
+    state: Count
+    groups: Count
+    conv_kernel: Count
+
+
+class Model(Frozen):
+    """One model's dimensions; names as in its config.json. Parameter counts are computed in architecture.py."""
+
+    id: str = Field(min_length=1)
+    architecture: str
+    num_hidden_layers: Count
+    hidden_size: Count
+    num_attention_heads: Count
+    num_key_value_heads: Count
+    head_dim: Count
+    intermediate_size: Count | None
+    vocab_size: Count
+    max_position_embeddings: Count
+    tie_word_embeddings: bool
+    moe: Moe | None = None
+    sliding_window: SlidingWindow | None = None
+    global_attention: GlobalAttention | None = None
+    mla: Mla | None = None
+    linear_attention: Annotated[GatedDeltaNet | Mamba2, Field(discriminator="kind")] | None = None
+    nominal_active_params_b: float | None = Field(default=None, gt=0)
+    extra_weights_gib: float = Field(default=0.0, ge=0)
+    sources: tuple[str, ...] = Field(min_length=1)
+    confidence: Confidence
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Model:
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ValueError(f"{self.num_attention_heads} heads do not share {self.num_key_value_heads} KV heads evenly.")
+        return self
+
+    @property
+    def source(self) -> str:
+        """Where the dimensions were read, in one line."""
+        return "; ".join(self.sources)
+
+
+class Gpu(Frozen):
+    """One accelerator. GB are decimal, GiB binary; a figure that was not found is None."""
+
+    id: str = Field(min_length=1)
+    name: str
+    aliases: tuple[str, ...] = ()
+    memory_gb: float | None = Field(gt=0)
+    device_total_gib: float | None = Field(gt=0)
+    usable_gb: float | None = Field(default=None, gt=0)
+    unified_memory: bool
+    bandwidth_gb_s: float | None = Field(gt=0)
+    dense_tflops: Mapping[str, float | None] = {}
+    measured_gemm_tflops: Mapping[str, float | None] = {}
+    compute_capability: str | None = None
+    architecture: str
+    tdp_w: float | None = Field(default=None, gt=0)
+    interconnect: str | None = None
+    sources: tuple[str, ...] = Field(min_length=1)
+    confidence: Confidence
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """Where the figures were read, in one line."""
+        return "; ".join(self.sources)
+
+    def tflops(self, precision: str) -> tuple[float, str] | None:
+        """Dense matrix rate in TFLOPS for bf16, fp8, int8 or fp4, and how it is known; None when it is not.
+
+        The data sheet comes first; where it is silent, a measured matrix multiplication.
+        """
+        for table, how in ((self.dense_tflops, "data sheet"), (self.measured_gemm_tflops, "measured GEMM")):
+            rate = table.get(precision) or (table.get("nvfp4") if precision == "fp4" else None)
+            if rate:
+                return rate, how
+        return None
+
+
+class Catalog(Frozen):
+    """All facts by id, with the look-ups that name what is near when a name is unknown."""
+
+    models: Mapping[str, Model]
+    gpus: Mapping[str, Gpu]
+
+    def model(self, id: str) -> Model:
+        """The model with this id, whatever the capitals. Raises UnknownName."""
+        return self.models[_find("model", id, {i: i for i in self.models})]
+
+    def gpu(self, name: str) -> Gpu:
+        """The accelerator with this id or alias, whatever the capitals. Raises UnknownName."""
+        names = {alias: g.id for g in self.gpus.values() for alias in (*g.aliases, g.name, g.id)}
+        return self.gpus[_find("GPU", name, names)]
+
+
+def _find(kind: str, name: str, known: Mapping[str, str]) -> str:
+    for spelled, id in known.items():
+        if spelled.lower() == name.strip().lower():
+            return id
+    raise UnknownName.from_known(kind, name, known, where="catalogue")
+
+
+Entry = TypeVar("Entry", Model, Gpu)
+
+
+def load_catalog(root: Path | None = None, overlay: Path | None = None) -> Catalog:
+    """Read models, accelerators and engines from `root` (default: the repository's catalog folder).
+
+    `overlay` is a folder with own models.yaml or gpus.yaml: an entry with a known id changes the fields that it
+    states, one with a new id is added. The result is kept until a file changes. Raises InputError with file and field.
+    """
+    folder = root or REPOSITORY_CATALOG
+    stamps = tuple(_stamp(f / name) for f in (folder, overlay) if f for name in ("models.yaml", "gpus.yaml"))
+    return _load(folder, overlay, stamps)
+
+
+def _stamp(path: Path) -> tuple[str, int]:
+    return str(path), path.stat().st_mtime_ns if path.exists() else 0
+
+
+@lru_cache(maxsize=8)
+def _load(folder: Path, overlay: Path | None, stamps: tuple[tuple[str, int], ...]) -> Catalog:
+    return Catalog(
+        models=_merged(Model, "models", folder, overlay),
+        gpus=_merged(Gpu, "gpus", folder, overlay),
+    )
+
+
+def _merged(kind: type[Entry], key: str, folder: Path, overlay: Path | None) -> dict[str, Entry]:
+    path = folder / f"{key}.yaml"
+    rows = _rows(path, key)
+    origin = dict.fromkeys(rows, path)
+    own = overlay / f"{key}.yaml" if overlay else None
+    if own and own.exists():
+        for id, row in _rows(own, key).items():
+            rows[id] = {**rows.get(id, {}), **row}
+            origin[id] = own
+    return {id: _entry(kind, row, origin[id], key) for id, row in rows.items()}
+
+
+def _entry(kind: type[Entry], row: dict[str, Any], path: Path, key: str) -> Entry:
+    try:
+        return kind.model_validate(row)
+    except ValidationError as e:
+        fault = e.errors()[0]
+        field = ".".join(str(part) for part in fault["loc"]) or "entry"
+        message = fault["msg"].removeprefix("Value error, ").rstrip(".")
+        raise InputError(
+            f"{field}: {message}.", where=f"{path.name}, {key} {row['id']!r}", fix="Correct the field; null means unknown."
+        ) from None
+
+
+def _rows(path: Path, key: str) -> dict[str, dict[str, Any]]:
+    try:
+        body = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+    except FileNotFoundError:
+        raise InputError("file not found.", where=str(path), fix="Give the folder that holds the catalogue.") from None
+    except yaml.YAMLError as e:
+        raise InputError(f"not readable as YAML: {' '.join(str(e).split())}.", where=path.name) from None
+    if not isinstance(body, dict) or not isinstance(body.get(key), list):
+        raise InputError(f"expected 'schema: {CATALOG_SCHEMA}' and a list '{key}'.", where=path.name)
+    if body.get("schema") != CATALOG_SCHEMA:
+        raise SchemaTooNew(
+            f"schema {body.get('schema')!r}; this Flipline reads {CATALOG_SCHEMA}.", where=path.name, fix="Update Flipline."
+        )
+    rows: dict[str, dict[str, Any]] = {}
+    for n, row in enumerate(body[key], start=1):
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+            raise InputError("every entry needs an id.", where=f"{path.name}, {key} number {n}", fix="Add 'id: ...'.")
+        if row["id"] in rows:
+            raise InputError(f"id {row['id']!r} stands twice.", where=f"{path.name}, {key} number {n}")
+        rows[row["id"]] = row
+    return rows

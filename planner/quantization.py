@@ -1,0 +1,70 @@
+"""Weight formats: bits per stored weight with scales counted, what stays wide, what the matrix units compute in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.errors import UnknownName
+from planner.frozen import Frozen
+
+ModuleName = Literal["embedding", "lm_head", "attention", "mlp", "router", "experts"]
+ALL: frozenset[ModuleName] = frozenset({"embedding", "lm_head", "attention", "mlp", "router", "experts"})
+LINEAR: frozenset[ModuleName] = frozenset({"attention", "mlp", "experts"})
+EXPERTS: frozenset[ModuleName] = frozenset({"experts"})
+WIDE_BITS = 16.0
+
+
+class Quantization(Frozen):
+    """One format. `bits` hold for `narrow` modules, scales and zero points included; the others keep 16 bit.
+
+    `native_from` is the first CUDA compute capability whose matrix units compute in it; below, weights are widened.
+    """
+
+    id: str
+    bits: float
+    narrow: frozenset[ModuleName]
+    computes_in: Literal["bf16", "fp8", "int8", "fp4"] = "bf16"
+    native_from: float | None = None
+    basis: str
+
+    def bits_of(self, module: ModuleName) -> float:
+        """Bits per weight of one module."""
+        return self.bits if module in self.narrow else WIDE_BITS
+
+
+_GGUF = "ggml-org/llama.cpp tools/quantize: bits per weight of the whole file, Llama-3.1-8B"
+_ROWS = (
+    Quantization(id="bf16", bits=16, narrow=frozenset(), basis="two bytes per weight"),
+    Quantization(id="fp16", bits=16, narrow=frozenset(), basis="two bytes per weight"),
+    Quantization(id="fp32", bits=32, narrow=ALL, basis="four bytes per weight"),
+    Quantization(id="fp8", bits=8, narrow=LINEAR, computes_in="fp8", native_from=8.9,
+                 basis="one byte per weight; embeddings, output projection and router stay 16 bit"),
+    Quantization(id="int8", bits=8, narrow=LINEAR, computes_in="int8", native_from=7.5,
+                 basis="one byte per weight; embeddings, output projection and router stay 16 bit"),
+    Quantization(id="int4", bits=4 + 20 / 128, narrow=LINEAR,
+                 basis="4 bit, per group of 128 a 16-bit scale and a 4-bit zero point (AWQ, GPTQ)"),
+    Quantization(id="nvfp4", bits=4.5, narrow=LINEAR, computes_in="fp4", native_from=10.0,
+                 basis="4 bit and an 8-bit scale per 16 weights"),
+    Quantization(id="mxfp4", bits=4.25, narrow=EXPERTS, basis="experts in 4 bit with an 8-bit scale per 32 weights"),
+    Quantization(id="q8_0", bits=8.5, narrow=ALL, basis="8 bit and a 16-bit scale per 32 weights (GGUF)"),
+    Quantization(id="q6_k", bits=6.56, narrow=ALL, basis=_GGUF),
+    Quantization(id="q5_k_m", bits=5.70, narrow=ALL, basis=_GGUF),
+    Quantization(id="q4_k_m", bits=4.89, narrow=ALL, basis=_GGUF),
+    Quantization(id="q4_0", bits=4.66, narrow=ALL, basis=_GGUF),
+)  # fmt: skip
+QUANTIZATIONS: dict[str, Quantization] = {q.id: q for q in _ROWS}
+_ALIASES = {
+    "none": "bf16", "bfloat16": "bf16", "float16": "fp16", "f16": "fp16", "float32": "fp32", "fp8_e4m3": "fp8",
+    "w8a8": "int8", "awq": "int4", "gptq": "int4", "w4a16": "int4", "q8": "q8_0",
+}  # fmt: skip
+
+KV_BYTES: dict[str, int] = {"fp16": 2, "bf16": 2, "fp8": 1}
+
+
+def quantization(name: str) -> Quantization:
+    """The format with this name or a usual synonym, whatever the capitals. Raises UnknownName."""
+    key = name.strip().lower().replace("-", "_")
+    key = _ALIASES.get(key, key)
+    if key not in QUANTIZATIONS:
+        raise UnknownName.from_known("quantization", name, (*QUANTIZATIONS, *_ALIASES), where="model plan")
+    return QUANTIZATIONS[key]
