@@ -1,0 +1,133 @@
+"""Every chart of the app. Required values are drawn as rules, estimates dashed, measurements solid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from ui.text import t
+
+ENGINE_COLOURS = {
+    "vllm": "#2563eb", "ollama": "#d97706", "llama-server": "#d97706", "sglang": "#059669",
+    "tensorrt_llm": "#9333ea", "tgi": "#64748b",
+}  # fmt: skip
+KIND_COLOURS = {
+    "bound": "#94a3b8", "coverage": "#60a5fa", "planning": "#2563eb", "simulated": "#a78bfa", "imported": "#d97706",
+    "entered": "#ca8a04", "measured": "#059669", "observed": "#0d9488",
+}  # fmt: skip
+REQUIRED_COLOUR = "#dc2626"
+HEIGHT = 300
+
+
+def _rule(value: float, label: str) -> alt.LayerChart:
+    frame = pd.DataFrame({"value": [value], "label": [label]})
+    rule = alt.Chart(frame).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5).encode(y="value:Q")
+    text = (
+        alt.Chart(frame)
+        .mark_text(align="left", baseline="bottom", dx=4, dy=-2, color=REQUIRED_COLOUR, fontSize=12)
+        .encode(y="value:Q", x=alt.value(0), text="label:N")
+    )
+    return alt.layer(rule, text)
+
+
+def _concurrency_axis(title: str) -> alt.X:
+    return alt.X("batch:Q", scale=alt.Scale(type="log", base=2), title=title, axis=alt.Axis(format="d"))
+
+
+def against_concurrency(
+    frame: pd.DataFrame, *, y: str, y_title: str, required: float | None = None, required_label: str = "",
+    series: str = "kind", log: bool = False,
+) -> alt.LayerChart:  # fmt: skip
+    """Lines of `y` over `batch` (requests in flight), one colour per `series`; the requirement is a red rule.
+
+    `frame` has the columns batch, `series`, `y` and optionally n, low, high. A range is drawn as a bar.
+    """
+    colours = ENGINE_COLOURS if series == "candidate" else KIND_COLOURS
+    present = list(dict.fromkeys(frame[series]))
+    domain = [p for p in present if p in colours]
+    scale = alt.Scale(domain=present, range=[colours[p] for p in domain]) if len(domain) == len(present) else alt.Undefined
+    tooltip = [
+        alt.Tooltip(f"{series}:N", title=t("Series")),
+        alt.Tooltip("batch:Q", title=t("In flight")),
+        alt.Tooltip(f"{y}:Q", title=y_title, format=",.3~g"),
+    ]
+    if "n" in frame:
+        tooltip.append(alt.Tooltip("n:Q", title=t("Samples")))
+    base = alt.Chart(frame).encode(
+        x=_concurrency_axis(t("Requests in flight (log scale)")),
+        y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(type="log") if log else alt.Undefined),
+        color=alt.Color(f"{series}:N", title=None, scale=scale, legend=alt.Legend(orient="top")),
+        tooltip=tooltip,
+    )
+    layers: list[alt.Chart | alt.LayerChart] = [base.mark_line(strokeWidth=2), base.mark_circle(size=60, opacity=1)]
+    if {"low", "high"} <= set(frame.columns):
+        layers.insert(0, base.mark_rule(strokeWidth=4, opacity=0.35).encode(y="low:Q", y2="high:Q"))
+    if required is not None:
+        layers.append(_rule(required, required_label))
+    return alt.layer(*layers).properties(height=HEIGHT)
+
+
+def contributions(frame: pd.DataFrame) -> alt.Chart:
+    """Stacked score bars; `frame` has candidate, criterion, contribution (points of 100), reason."""
+    order = list(dict.fromkeys(frame["candidate"]))
+    return (
+        alt.Chart(frame)
+        .mark_bar()
+        .encode(
+            y=alt.Y("candidate:N", sort=order, title=None),
+            x=alt.X("sum(contribution):Q", title=t("Score (of 100)"), scale=alt.Scale(domain=[0, 100])),
+            color=alt.Color("criterion:N", title=None, legend=alt.Legend(orient="bottom", columns=3)),
+            tooltip=[
+                alt.Tooltip("candidate:N", title=t("Candidate")),
+                alt.Tooltip("criterion:N", title=t("Criterion")),
+                alt.Tooltip("contribution:Q", title=t("Points"), format=".1f"),
+                alt.Tooltip("reason:N", title=t("Reason")),
+            ],
+        )
+        .properties(height=44 * max(1, len(order)) + 20)
+    )
+
+
+def memory_split(frame: pd.DataFrame) -> alt.Chart:
+    """One stacked bar of the device; `frame` has part, gb."""
+    order = list(frame["part"])
+    return (
+        alt.Chart(frame.assign(order=range(len(frame))))
+        .mark_bar()
+        .encode(
+            x=alt.X("gb:Q", title=t("GB"), stack="zero"),
+            color=alt.Color("part:N", sort=order, title=None, legend=alt.Legend(orient="bottom")),
+            order="order:Q",
+            tooltip=[alt.Tooltip("part:N", title=t("Part")), alt.Tooltip("gb:Q", title=t("GB"), format=",.1f")],
+        )
+        .properties(height=90)
+    )
+
+
+def timeline(frame: pd.DataFrame, *, y_title: str) -> alt.Chart:
+    """A server metric over seconds; `frame` has t_s, value, name."""
+    return (
+        alt.Chart(frame)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("t_s:Q", title=t("Seconds since the repeat began")),
+            y=alt.Y("value:Q", title=y_title),
+            color=alt.Color("name:N", title=None, legend=alt.Legend(orient="top")),
+            tooltip=["name:N", alt.Tooltip("t_s:Q", format=".1f"), alt.Tooltip("value:Q", format=",.3~g")],
+        )
+        .properties(height=220)
+    )
+
+
+def svg(chart: alt.Chart | alt.LayerChart) -> str:
+    """The chart as an SVG document, without network."""
+    import vl_convert  # a large native module: loaded when somebody exports, not at every start
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+
+
+def as_csv(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> str:
+    """The data behind a chart as CSV."""
+    return str(frame[list(columns)].to_csv(index=False) if columns else frame.to_csv(index=False))
