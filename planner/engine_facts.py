@@ -1,0 +1,100 @@
+"""Engines as facts: the reader of catalog/engines and how its facts age. The schema is planner/engine_schema.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from planner.engine_schema import CAPABILITY, Axis, Engine, Server
+from planner.errors import InputError, UnknownName
+from planner.frozen import Frozen
+from planner.poc import first_fault
+
+__all__ = ["Age", "Axis", "Engine", "Server", "age", "capability", "load_engine", "load_engines", "server", "stale"]
+
+# A set of facts outlives this many expected releases of its engine before it is called stale.
+FACTS_OUTLIVE_RELEASES = 3
+
+
+class Age(Frozen):
+    """How old an engine's facts are on a day, and whether its release cadence has overtaken them."""
+
+    days: int
+    allowed_days: int | None
+    stale: bool
+    sentence: str
+
+
+def capability(text: str) -> tuple[int, int]:
+    """Compute capability as numbers that compare: 8.9 is below 12.0. Raises InputError."""
+    if not re.match(CAPABILITY, text):
+        raise InputError(f"compute capability {text!r} is not of the form 9.0.", fix="Write major.minor.")
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def age(engine: Engine, today: date) -> Age:
+    """Age of an engine's facts in days since the version they describe."""
+    days = (today - engine.date).days
+    if engine.cadence_days is None:
+        return Age(days=days, allowed_days=None, stale=False,
+                   sentence=f"{engine.name} {engine.version} is {days} days old and no release follows.")  # fmt: skip
+    allowed = FACTS_OUTLIVE_RELEASES * engine.cadence_days
+    until = engine.date + timedelta(days=allowed)
+    return Age(
+        days=days, allowed_days=allowed, stale=days > allowed,
+        sentence=(
+            f"{engine.name} {engine.version} is {days} days old; with a release about every {engine.cadence_days} days "
+            f"its facts hold until {until.isoformat()}."
+        ),
+    )  # fmt: skip
+
+
+def stale(engine: Engine, today: date) -> bool:
+    """Whether more releases than FACTS_OUTLIVE_RELEASES are to be expected since the version that was read."""
+    return age(engine, today).stale
+
+
+def load_engine(path: Path) -> Engine:
+    """Read one engine file.
+
+    Raises InputError with file, field and fault.
+    """
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    except OSError as e:
+        raise InputError(f"cannot be read: {e.strerror}.", where=path.name) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=path.name) from None
+    try:
+        engine = Engine.model_validate(data)
+    except ValidationError as e:
+        raise InputError(first_fault(e), where=path.name, fix="Compare with catalog/engines/vllm.yaml.") from None
+    if engine.id != path.stem:
+        raise InputError(f"id: {engine.id!r} differs from the file's name.", where=path.name, fix="Rename one of them.")
+    return engine
+
+
+def load_engines(root: Path) -> dict[str, Engine]:
+    """Read every engine file of a folder, by id.
+
+    Raises InputError for a faulty file, and when there is none.
+    """
+    paths = sorted(root.glob("*.yaml"))
+    if not paths:
+        raise InputError("no engine file here.", where=str(root), fix="Point to the folder catalog/engines.")
+    return {e.id: e for e in map(load_engine, paths)}
+
+
+def server(engines: Mapping[str, Engine], name: str) -> Server:
+    """The engine of that id, or the llama-server that an engine's entry carries. Raises UnknownName."""
+    servers: dict[str, Server] = dict(engines)
+    servers |= {e.llama_server.id: e.llama_server for e in engines.values() if e.llama_server}
+    if name not in servers:
+        raise UnknownName.from_known("engine", name, servers)
+    return servers[name]

@@ -1,0 +1,272 @@
+"""The schema of catalog/engines/*.yaml.
+
+A Server is what can be started and asked; an Engine is a Server with everything that a choice needs. Ollama's entry
+carries llama.cpp's llama-server as a second Server.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from math import prod
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from planner.frozen import Frozen
+
+EvidenceKind = Literal["documented", "read in code", "reported", "measured", "inferred"]
+Confidence = Literal["low", "medium", "high"]
+Capability = str
+CAPABILITY = r"^\d{1,2}\.\d$"
+
+
+class Axis(Frozen):
+    """One criterion of an engine: rating 0 none, 1 limited, 2 good, 3 excellent, with its reason and source."""
+
+    statement: str
+    rating: int = Field(ge=0, le=3)
+    reason: str
+    evidence_kind: EvidenceKind
+    confidence: Confidence
+    source: tuple[str, ...] = Field(min_length=1)
+
+
+class Parameter(Frozen):
+    """The flag or variable that plays a role, other spellings, and what the engine does without it."""
+
+    flag: str
+    default: str
+    also: tuple[str, ...] = ()
+    note: str = ""
+
+
+class Endpoint(Frozen):
+    """An HTTP route and what must be set for it to answer."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    needs: str = ""
+    note: str = ""
+
+
+class MetricReading(Frozen):
+    """How a role's value comes from its series: a label of an info series, or combined with a second series."""
+
+    label: str | None = None
+    times: str | None = None
+    over: str | None = None
+    plus: str | None = None
+
+
+class MetricsPage(Frozen):
+    """What the metrics page needs, and roles that are not read plainly."""
+
+    needs: str = ""
+    read: dict[str, MetricReading] = {}
+    note: str = ""
+    source: str
+
+
+class LogPattern(Frozen):
+    """A line of the start log; the value is the product of the groups in `multiply`."""
+
+    regex: str
+    multiply: tuple[str, ...] = Field(min_length=1)
+    example: str
+    expect: float
+    source: str
+    note: str = ""
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as e:
+            raise ValueError(f"is not a regular expression: {e}.") from None
+        return value
+
+    def read(self, text: str) -> float | None:
+        """The value in the last matching line of a log, or None."""
+        matches = list(re.finditer(self.regex, text))
+        return prod(float(matches[-1][g].replace(",", "")) for g in self.multiply) if matches else None
+
+
+class Streaming(Frozen):
+    """How answers arrive: what the first chunk holds, where reasoning and usage stand, how tokens are counted."""
+
+    first_chunk: str
+    first_chunk_has_token: bool
+    reasoning_field: str
+    usage: str
+    continuous_usage: str
+    cached_tokens: str
+    counting: str
+    source: str
+
+
+class RequestFields(Frozen):
+    """Names that a request may use; `unknown_fields` says what the server does with others."""
+
+    max_tokens: str
+    also_max_tokens: tuple[str, ...] = ()
+    ignore_eos: bool
+    min_tokens: bool
+    cache_salt: bool
+    unknown_fields: str
+
+
+class FairRun(Frozen):
+    """One default that skews a comparison: made equal by a flag, declared beforehand, or beyond reach."""
+
+    topic: str
+    default: str
+    by: Literal["equalised", "declared", "cannot"]
+    how: str
+    effect: str
+
+
+class Trap(Frozen):
+    """Something that cost others a day, and where it was reported."""
+
+    text: str
+    source: str
+
+
+class LaunchFacts(Frozen):
+    """The start command, where the model goes in it, the image and the default port."""
+
+    command: tuple[str, ...] = Field(min_length=1)
+    model: str
+    image: str
+    port: int
+
+
+class Server(Frozen):
+    """A server that can be started and measured."""
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
+    name: str
+    version: str
+    date: date
+    launch: LaunchFacts
+    parameters: dict[str, Parameter]
+    endpoints: dict[str, Endpoint]
+    metrics_page: MetricsPage
+    metrics: dict[str, tuple[str, ...]] = {}
+    log_patterns: dict[str, LogPattern] = {}
+    streaming: Streaming
+    request: RequestFields
+    fair_run: tuple[FairRun, ...]
+    traps: tuple[Trap, ...] = ()
+
+    def kv_capacity_tokens(self, log: str) -> int | None:
+        """KV tokens that the start log states, or None when no line says so."""
+        pattern = self.log_patterns.get("kv_capacity")
+        found = pattern.read(log) if pattern else None
+        return None if found is None else int(found)
+
+
+class Licence(Frozen):
+    """SPDX identifier and where it was read."""
+
+    spdx: str
+    source: str
+
+
+class Maintenance(Frozen):
+    """Whether the engine is developed; `since` is the day on which that changed, where known."""
+
+    status: Literal["active", "maintenance"]
+    since: date | None = None
+    note: str
+    sources: tuple[str, ...] = Field(min_length=1)
+
+
+class AirGap(Frozen):
+    """Whether the engine was seen to run without network; None is not known."""
+
+    works: bool | None
+    how: str
+    source: str
+
+
+class HardwareReport(Frozen):
+    """What somebody stated about one compute capability."""
+
+    compute_capability: Capability = Field(pattern=CAPABILITY)
+    works: bool
+    version: str
+    what: str
+    source: str
+
+
+class HardwareFacts(Frozen):
+    """Operating systems and GPUs; `known_on` are the compute capabilities built for or named by the vendor."""
+
+    os: tuple[Literal["linux", "windows", "macos"], ...]
+    min_compute_capability: Capability = Field(pattern=CAPABILITY)
+    known_on: tuple[Capability, ...]
+    known_basis: str
+    documented: tuple[str, ...]
+    plugins: tuple[str, ...] = ()
+    reports: tuple[HardwareReport, ...] = ()
+
+
+class WeightSupport(Frozen):
+    """Quantizations of one weight format that load from a compute capability on; below `native_from` weights only."""
+
+    weight_format: Literal["safetensors", "gguf"]
+    quantization: tuple[str, ...] = Field(min_length=1)
+    min_compute_capability: Capability = Field(pattern=CAPABILITY)
+    native_from: Capability | None = None
+    not_on: tuple[Capability, ...] = ()
+    note: str = ""
+    source: str
+
+
+class Substitute(Frozen):
+    """The nearest form of the same model that the engine reads when it cannot read the plan's own."""
+
+    quantization: tuple[str, ...]
+    weight_format: Literal["safetensors", "gguf"]
+    becomes: str
+    note: str
+
+
+class Formats(Frozen):
+    """Weight formats with quantizations, KV types, and what needs a plugin."""
+
+    weights: tuple[WeightSupport, ...]
+    substitutes: tuple[Substitute, ...] = ()
+    kv_cache_dtypes: tuple[str, ...]
+    not_in_core: tuple[str, ...] = ()
+
+    def support(self, weight_format: str, quantization: str) -> WeightSupport | None:
+        """The row that covers a weight format and quantization, or None."""
+        name = quantization.lower()
+        rows = (w for w in self.weights if w.weight_format == weight_format and name in w.quantization)
+        return next(rows, None)
+
+    def substitute(self, quantization: str) -> Substitute | None:
+        """The nearest readable form for a quantization, or None."""
+        return next((s for s in self.substitutes if quantization.lower() in s.quantization), None)
+
+
+class Engine(Server):
+    """All that is known about one engine; `cadence_days` is the time between releases, None when they ended."""
+
+    repository: str
+    date_basis: str
+    read_on: date
+    cadence_days: int | None = Field(gt=0)
+    commit: str
+    licence: Licence
+    maintenance: Maintenance
+    api: tuple[Literal["openai-chat", "openai-completions"], ...]
+    air_gap: AirGap
+    hardware: HardwareFacts
+    formats: Formats
+    axes: dict[str, Axis]
+    llama_server: Server | None = None
