@@ -121,7 +121,7 @@ def hypotheses(r: Requirements, roles: Roles, candidates: Sequence[str]) -> tupl
         found.append(
             Hypothesis(
                 id="H2",
-                statement=f"At {n} in flight {f} gives at least {RATIO_OVER_BASELINE} times the tokens of {roles.baseline}.",
+                statement=f"At {n} in flight {f} gives {RATIO_OVER_BASELINE} times the tokens of {roles.baseline}.",
                 conditions=lines(ratio),
                 method="Same model, lengths and prompts on both; contract differences declared beforehand.",
                 if_rejected="Suspect the settings before the engine, and measure again.",

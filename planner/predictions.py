@@ -1,0 +1,61 @@
+"""What sizing expects at each load point, as evidence of the kinds that never decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from planner.capacity import Sizing
+from planner.conditions import Evidence, Kind, LoadPoint
+from planner.throughput import KINDS, total_tok_s, user_tok_s
+
+
+def predict(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at: datetime) -> tuple[Evidence, ...]:
+    """Speed per user and in total at every closed point, and the first token when nobody waits.
+
+    Empty where the sizing knows no speed. Open loops are left out: their load follows from latency, not the reverse.
+    """
+    return tuple(_predictions(sizing, candidate, points, at))
+
+
+def _predictions(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at: datetime) -> Iterator[Evidence]:
+    if sizing.inputs is None:
+        return
+
+    def piece(kind: Kind, point: str, metric: str, statistic: str, value: float, unit: str) -> Evidence:
+        return Evidence(
+            id=f"sizing/{candidate}/{point}/{metric}/{statistic}/{kind.value}",
+            metric=metric,
+            statistic=statistic,
+            value=value,
+            unit=unit,
+            kind=kind,
+            source="sizing",
+            at=at,
+            candidate=candidate,
+            load_point=point,
+            note=f"{sizing.model} on {sizing.gpu}, {sizing.context_tokens:,} tokens of context",
+        )
+
+    for point in points:
+        if point.in_flight is None:
+            continue
+        for kind in KINDS:
+            user = user_tok_s(sizing.inputs, kind, point.in_flight)
+            yield piece(kind, point.name, "user_tok_s", "p5", user, "tok/s")
+            total = total_tok_s(sizing.inputs, kind, point.in_flight)
+            yield piece(kind, point.name, "output_tok_s", "value", total, "tok/s")
+        if point.in_flight == 1 and sizing.first_token:
+            yield piece(Kind.PLANNING, point.name, "ttft_ms", "p95", sizing.first_token.planning_ms, "ms")
+            yield piece(Kind.BOUND, point.name, "ttft_ms", "p95", sizing.first_token.floor_ms, "ms")
+
+
+def bound_tok_s(sizing: Sizing, points: Sequence[LoadPoint]) -> dict[str, float]:
+    """The coverage bound of the total per closed point, in tok/s: what measured_over_bound divides by."""
+    if sizing.inputs is None:
+        return {}
+    return {
+        p.name: round(total_tok_s(sizing.inputs, Kind.COVERAGE, p.in_flight), 3)
+        for p in points
+        if p.in_flight is not None
+    }
