@@ -1,0 +1,140 @@
+"""The definitions on records made by hand: every expected value is computed beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bundle.records import Record, Sample
+from bundle.samples import steady_window, tpot_ms, user_tok_s
+from bundle.summary import summarise
+from planner.condition_line import parse_condition
+from planner.conditions import Evidence, Kind
+from planner.metrics import METRICS
+from tests.bundle.made import POINT, bundle, closed_loop, request
+
+
+def by(evidence: list[Evidence], metric: str, statistic: str = "value") -> Evidence:
+    return next(e for e in evidence if e.metric == metric and e.statistic == statistic)
+
+
+def test_tpot_counts_gaps_not_tokens():
+    r = request(0, 0.0)
+    assert tpot_ms(r) == pytest.approx(50.0)  # 500 ms from the first to the last of 11 tokens: ten gaps
+    assert user_tok_s(r) == pytest.approx(20.0)
+
+
+def test_tpot_with_several_tokens_in_the_first_chunk():
+    r = request(0, 0.0)._replace(chunk_s=[0.2, 0.6], chunk_tokens=[3, 8], last_token_s=0.6)
+    assert tpot_ms(r) == pytest.approx(400 / 8)
+
+
+@pytest.mark.parametrize(
+    "r",
+    [
+        request(0, 0.0, tokens=1),
+        request(0, 0.0)._replace(chunk_tokens=[0] * 4, chunk_s=[0.2, 0.3, 0.4, 0.5]),
+        request(0, 0.0)._replace(output_tokens=None),
+        request(0, 0.0, outcome="failed"),
+    ],
+    ids=["one token", "tokens per chunk unknown", "no usage", "failed"],
+)
+def test_tpot_is_undefined_when_it_cannot_be_known(r: Record):
+    assert tpot_ms(r) is None
+
+
+def test_ttft_is_held_against_the_schedule_service_ttft_against_the_dispatch(tmp_path):
+    records = [request(i, i * 0.7, ttft_s=0.3, dispatch_lag_s=0.1) for i in range(10)]
+    found = summarise(bundle(tmp_path, records))
+    assert by(found, "ttft_ms", "p50").value == pytest.approx(300.0)
+    assert by(found, "ttft_service_ms", "p50").value == pytest.approx(200.0)
+
+
+def test_the_steady_window_begins_when_every_slot_has_its_second_request():
+    window = steady_window(closed_loop(), POINT)
+    # dispatches at 0, .35, .7, 1.05, ...: the fourth is the second of slot 2; the last of ten is at 2.8 + .35
+    assert (window.begin_s, window.end_s, window.steady) == (pytest.approx(1.05), pytest.approx(3.15), True)
+
+
+def test_output_tokens_are_counted_by_arrival_in_the_window(tmp_path):
+    found = summarise(bundle(tmp_path))
+    # Two slots, 11 tokens every 0.7 s each: 2 x 11 / 0.7 = 31.43 tok/s; the window is three cycles long.
+    speed = by(found, "output_tok_s")
+    assert speed.value == pytest.approx(22 / 0.7, rel=0.02)
+    assert by(found, "measured_over_bound").value == pytest.approx(speed.value / 62.5)
+
+
+def test_failures_count_as_beyond_and_stay_in_n(tmp_path):
+    records = closed_loop()
+    records[6] = request(6, records[6].scheduled_s, outcome="failed")
+    promise = parse_condition("ttft p95 <= 250 ms at parallel-2")
+    slow = parse_condition("user_tok_s p5 >= 19 tok/s at parallel-2")
+    found = summarise(bundle(tmp_path, records), [promise, slow], [promise])
+    # Steady window from the fourth dispatch on: 7 of the 10 requests, one of them failed.
+    ttft = by(found, "ttft_ms", "p95")
+    assert (ttft.n, ttft.beyond(250, "<=")) == (7, 1)
+    assert by(found, "user_tok_s", "p5").beyond(19, ">=") == 1
+    assert by(found, "error_share").value == pytest.approx(1 / 7)
+    assert by(found, "goodput").value == pytest.approx(6 / 7)
+
+
+def test_requests_that_we_cancelled_are_not_judged(tmp_path):
+    records = closed_loop()
+    records[9] = records[9]._replace(outcome="undetermined")
+    assert by(summarise(bundle(tmp_path, records)), "error_share").n == 6
+
+
+def test_a_failed_start_is_evidence_of_that_and_of_nothing_else(tmp_path):
+    found = summarise(bundle(tmp_path, started=False, kind=Kind.MEASURED))
+    assert [(e.metric, e.value, e.valid) for e in found] == [("started", 0.0, True)]
+
+
+def test_server_metrics_come_from_its_own_counters(tmp_path):
+    telemetry = [Sample(t, "kv_use", v) for t, v in ((0.5, 0.2), (1.5, 0.6))] + [Sample(0.5, "running", 2.0)]
+    counters = (
+        {"preemptions": 3, "prefix_hits": 10, "prefix_queries": 100},
+        {"preemptions": 55, "prefix_hits": 40, "prefix_queries": 400},
+    )
+    found = summarise(bundle(tmp_path, telemetry=telemetry, counters=counters))
+    assert by(found, "preemptions").value == 52
+    assert by(found, "prefix_hit").value == pytest.approx(30 / 300)
+    assert by(found, "kv_use", "max").value == 0.6
+    assert by(found, "kv_use", "mean").value == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("records", "repeat", "rule", "spoiled", "kept"),
+    [
+        (closed_loop(), {"loop_lag_p99_ms": 80.0}, "loop-lag", "ttft_ms", "output_tok_s"),
+        (closed_loop(), {"clock_step_ms": -9.0}, "clock-step", "e2e_ms", "output_tok_s"),
+        (closed_loop(), {"client_cpu_share": 0.97}, "client-cpu", "output_tok_s", "started"),
+        (closed_loop(dispatch_lag_s=0.1), {}, "dispatch-lag", "ttft_ms", "ttft_service_ms"),
+        (closed_loop(prompt_tokens=32), {}, "prompt-length", "ttft_ms", "started"),
+        (closed_loop(asked_output_tokens=20), {}, "output-length", "output_tok_s", "ttft_ms"),
+    ],
+)
+def test_a_faulty_instrument_spoils_what_it_touches_and_no_more(tmp_path, records, repeat, rule, spoiled, kept):
+    found = summarise(bundle(tmp_path, records, **repeat))
+    bad = next(e for e in found if e.metric == spoiled)
+    assert any(s.startswith(rule) for s in bad.spoiled_by)
+    assert all(e.valid for e in found if e.metric == kept)
+
+
+def test_a_point_that_never_reached_its_concurrency_is_void(tmp_path):
+    found = summarise(bundle(tmp_path, telemetry=[Sample(0.5, "running", 1.0)]))
+    assert any(s.startswith("concurrency-not-reached") for s in by(found, "output_tok_s").spoiled_by)
+
+
+def test_a_prefix_cache_that_helped_unasked_spoils_ttft(tmp_path):
+    counters = ({"prefix_hits": 0, "prefix_queries": 0}, {"prefix_hits": 500, "prefix_queries": 640})
+    found = summarise(bundle(tmp_path, counters=counters))
+    assert any(s.startswith("prefix-cache") for s in by(found, "ttft_ms", "p95").spoiled_by)
+
+
+def test_an_emulator_never_gives_measured_evidence(tmp_path):
+    assert {e.kind for e in summarise(bundle(tmp_path, kind=Kind.SIMULATED))} == {Kind.SIMULATED}
+
+
+def test_every_metric_of_a_run_is_one_that_conditions_know(tmp_path):
+    found = summarise(bundle(tmp_path), service_levels=[parse_condition("ttft p95 <= 2 s")])
+    assert {e.metric for e in found} <= set(METRICS)
+    assert all(e.statistic in METRICS[e.metric].statistics for e in found)
