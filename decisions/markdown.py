@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from decisions import escaping
 from decisions.chain import GENESIS
 from decisions.flips import FlipVerdict
-from decisions.record import Adr, FlipCondition, Status
+from decisions.record import Adr, FlipCondition
 from planner.metrics import quantity
 
 EXPORT_SCHEMA = 1
@@ -92,9 +92,8 @@ def to_markdown(
 
 
 def _status(adr: Adr, others: Mapping[str, Adr]) -> str:
-    if adr.status == Status.SUPERSEDED and adr.superseded_by in others:
-        return f"superseded by {_reference(others[adr.superseded_by])}"
-    return str(adr.status)
+    successor = others.get(adr.superseded_by or "")
+    return f"superseded by {_reference(successor)}" if successor else str(adr.status)
 
 
 def _reference(adr: Adr) -> str:
