@@ -7,13 +7,16 @@ carries llama.cpp's llama-server as a second Server.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date
 from math import prod
 from typing import Literal
 
 from pydantic import Field, field_validator
 
+from planner.errors import UnknownName
 from planner.frozen import Frozen
+from planner.quantization import quantization
 
 EvidenceKind = Literal["documented", "read in code", "reported", "measured", "inferred"]
 Confidence = Literal["low", "medium", "high"]
@@ -235,6 +238,14 @@ class Substitute(Frozen):
     note: str
 
 
+def spellings(name: str) -> set[str]:
+    """A quantization as written and by its id in planner/quantization.py: "AWQ" is also "int4"."""
+    found = {name.strip().lower()}
+    with suppress(UnknownName):
+        found.add(quantization(name).id)
+    return found
+
+
 class Formats(Frozen):
     """Weight formats with quantizations, KV types, and what needs a plugin."""
 
@@ -243,15 +254,16 @@ class Formats(Frozen):
     kv_cache_dtypes: tuple[str, ...]
     not_in_core: tuple[str, ...] = ()
 
-    def support(self, weight_format: str, quantization: str) -> WeightSupport | None:
+    def support(self, weight_format: str, name: str) -> WeightSupport | None:
         """The row that covers a weight format and quantization, or None."""
-        name = quantization.lower()
-        rows = (w for w in self.weights if w.weight_format == weight_format and name in w.quantization)
+        names = spellings(name)
+        rows = (w for w in self.weights if w.weight_format == weight_format and not names.isdisjoint(w.quantization))
         return next(rows, None)
 
-    def substitute(self, quantization: str) -> Substitute | None:
+    def substitute(self, name: str) -> Substitute | None:
         """The nearest readable form for a quantization, or None."""
-        return next((s for s in self.substitutes if quantization.lower() in s.quantization), None)
+        names = spellings(name)
+        return next((s for s in self.substitutes if not names.isdisjoint(s.quantization)), None)
 
 
 class Engine(Server):

@@ -1,0 +1,162 @@
+"""Hard requirements: what stops an engine before any score, and what is open until a server was started.
+
+A failed gate removes the candidate from the ranking; an unknown one becomes the first hypothesis of the PoC.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.engine_facts import Engine, capability
+from planner.engine_schema import HardwareReport, WeightSupport
+from planner.frozen import Frozen
+from planner.requirements import Hardware, ModelPlan, Requirements
+
+GateState = Literal["pass", "fail", "unknown"]
+GateName = Literal["gpu and precision", "api", "licence", "maintained", "operating system", "air gap"]
+
+LICENCES_ALLOWED = ("Apache-2.0", "MIT", "BSD-3-Clause")
+
+
+class Gate(Frozen):
+    """One hard requirement of one candidate: state, reason, sources, and what would settle an unknown."""
+
+    gate: GateName
+    state: GateState
+    reason: str
+    sources: tuple[str, ...] = ()
+    hypothesis: str = ""
+
+
+class RunForm(Frozen):
+    """The form of the model that an engine would load; `declared` names contract fields that differ from the plan's."""
+
+    weight_format: str
+    quantization: str
+    declared: tuple[str, ...] = ()
+    note: str = ""
+
+
+def run_form(engine: Engine, plan: ModelPlan) -> RunForm | None:
+    """The plan's own form where the engine reads it, else the nearest one it reads, else None."""
+    if engine.formats.support(plan.weight_format, plan.quantization):
+        return RunForm(weight_format=plan.weight_format, quantization=plan.quantization)
+    other = engine.formats.substitute(plan.quantization)
+    if other is None or engine.formats.support(other.weight_format, other.becomes) is None:
+        return None
+    return RunForm(
+        weight_format=other.weight_format, quantization=other.becomes, declared=("weight_format", "quantization"),
+        note=f"{plan.quantization} {plan.weight_format} becomes {other.becomes} {other.weight_format}: {other.note}",
+    )  # fmt: skip
+
+
+def gates(
+    engine: Engine,
+    requirements: Requirements,
+    plan: ModelPlan,
+    hardware: Hardware,
+    compute_capability: str | None,
+    licences: tuple[str, ...] = LICENCES_ALLOWED,
+) -> tuple[Gate, ...]:
+    """All gates of engine x model plan x hardware; compute capability as in "9.0", None when the catalogue has none."""
+    return (
+        _gpu(engine, plan, hardware, compute_capability),
+        _api(engine, requirements),
+        _licence(engine, licences),
+        _maintained(engine),
+        _os(engine, hardware),
+        _air_gap(engine, requirements),
+    )
+
+
+def format_gate(engine: Engine, plan: ModelPlan, hardware: Hardware, compute_capability: str | None) -> Gate:
+    """Whether the engine runs this plan's weight format and quantization on this compute capability."""
+    return _gpu(engine, plan, hardware, compute_capability)
+
+
+def _gpu(engine: Engine, plan: ModelPlan, hardware: Hardware, cc: str | None) -> Gate:
+    form = run_form(engine, plan)
+    if form is None:
+        known = sorted({q for w in engine.formats.weights for q in w.quantization})
+        reason = f"reads no {plan.quantization} in {plan.weight_format}; it reads {', '.join(known)}."
+        return _gpu_gate("fail", reason, tuple(w.source for w in engine.formats.weights[:1]))
+    row = engine.formats.support(form.weight_format, form.quantization)
+    assert row is not None  # run_form only names forms that are supported
+    what = f"{form.quantization} in {form.weight_format}"
+    hypothesis = f"{engine.name} {engine.version} starts and answers on {hardware.gpu} with {what}."
+    if cc is None:
+        reason = f"the catalogue states no compute capability for {hardware.gpu}."
+        return _gpu_gate("unknown", reason, (row.source,), hypothesis)
+    needed = max(row.min_compute_capability, engine.hardware.min_compute_capability, key=capability)
+    if capability(cc) < capability(needed):
+        return _gpu_gate("fail", f"{what} needs compute capability {needed}, this GPU has {cc}.", (row.source,))
+    if cc in row.not_on:
+        return _gpu_gate("fail", f"{what} is left out on compute capability {cc}.", (row.source,))
+    reports = tuple(r for r in engine.hardware.reports if r.compute_capability == cc)
+    sources = (row.source, engine.hardware.known_basis, *(r.source for r in reports))
+    if cc in engine.hardware.known_on:
+        return _gpu_gate("pass", f"{what} on {cc}: {_known(row, cc)}.", sources)
+    return _gpu_gate("unknown", _not_proven(engine, what, cc, reports), sources, hypothesis)
+
+
+def _gpu_gate(state: GateState, reason: str, sources: tuple[str, ...], hypothesis: str = "") -> Gate:
+    return Gate(gate="gpu and precision", state=state, reason=reason, sources=sources, hypothesis=hypothesis)
+
+
+def _known(row: WeightSupport, cc: str) -> str:
+    weights_only = row.native_from is not None and capability(cc) < capability(row.native_from)
+    notes = [f"weights only, native from {row.native_from}"] if weights_only else ["supported"]
+    return "; ".join([*notes, row.note] if row.note else notes)
+
+
+def _not_proven(engine: Engine, what: str, cc: str, reports: tuple[HardwareReport, ...]) -> str:
+    same_major = [k for k in engine.hardware.known_on if capability(k)[0] == capability(cc)[0]]
+    near = f" (has {same_major[-1]} of the same generation)" if same_major else ""
+    heard = "".join(
+        f" Reported {'' if r.works else 'not '}to work{f' at {r.version}' if r.version else ''}: {r.what}."
+        for r in reports
+    )
+    return f"{what} is not proven on {cc}, which is missing from the {engine.hardware.known_basis}{near}.{heard}"
+
+
+def _api(engine: Engine, r: Requirements) -> Gate:
+    sources = engine.axes["openai_api"].source
+    if r.api == "any" or r.api in engine.api:
+        return Gate(gate="api", state="pass", reason=f"{r.api} is served.", sources=sources)
+    reason = f"{r.api} is not served; {', '.join(engine.api)} is."
+    return Gate(gate="api", state="fail", reason=reason, sources=sources)
+
+
+def _licence(engine: Engine, allowed: tuple[str, ...]) -> Gate:
+    ok = engine.licence.spdx in allowed
+    reason = f"{engine.licence.spdx} is {'' if ok else 'not '}among the licences allowed ({', '.join(allowed)})."
+    return Gate(gate="licence", state="pass" if ok else "fail", reason=reason, sources=(engine.licence.source,))
+
+
+def _maintained(engine: Engine) -> Gate:
+    m = engine.maintenance
+    if m.status == "active":
+        return Gate(gate="maintained", state="pass", reason=m.note, sources=m.sources)
+    since = f" since {m.since.isoformat()}" if m.since else ""
+    return Gate(gate="maintained", state="fail", reason=f"in maintenance mode{since}. {m.note}", sources=m.sources)
+
+
+def _os(engine: Engine, hardware: Hardware) -> Gate:
+    ok = hardware.os in engine.hardware.os
+    reason = f"runs on {', '.join(engine.hardware.os)}; the machine has {hardware.os}."
+    sources = engine.axes["hardware_breadth"].source
+    return Gate(gate="operating system", state="pass" if ok else "fail", reason=reason, sources=sources)
+
+
+def _air_gap(engine: Engine, r: Requirements) -> Gate:
+    facts = engine.air_gap
+    if not r.air_gap:
+        return Gate(gate="air gap", state="pass", reason="not asked for.")
+    if facts.works is None:
+        return Gate(
+            gate="air gap", state="unknown", reason="nothing was read about running without network.",
+            sources=(facts.source,),
+            hypothesis=f"{engine.name} {engine.version} starts without network from files carried in.",
+        )  # fmt: skip
+    state: GateState = "pass" if facts.works else "fail"
+    return Gate(gate="air gap", state=state, reason=facts.how, sources=(facts.source,))

@@ -1,0 +1,168 @@
+"""From totals and gates to a role for each engine: what to measure first, against what, and what to look at later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from planner.engine_facts import Engine
+from planner.errors import UnknownName
+from planner.frozen import Frozen
+from planner.gates import Gate
+from planner.requirements import Requirements
+from planner.sensitivity import near_tie_margin, total, winner
+from planner.weighting import Weight, open_requirements, weights
+
+Role = Literal["favourite", "baseline", "challenger", "re-examine", "later", "stopped"]
+REASONS_NAMED = 5
+# Closer than this many average rating steps, only a measurement tells candidates apart.
+CHALLENGER_STEPS = 3
+
+
+class Advice(Frozen):
+    """What to do with one engine, why, and from which sources; `when` says what would bring it back."""
+
+    engine: str
+    role: Role
+    reason: str
+    sources: tuple[str, ...] = ()
+    when: str = ""
+
+
+def engine_ratings(engines: Mapping[str, Engine]) -> dict[str, dict[str, int]]:
+    """Ratings by engine and criterion."""
+    return {id: {c: a.rating for c, a in e.axes.items()} for id, e in engines.items()}
+
+
+def failed(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+    """The gates that stop a candidate."""
+    return tuple(g for g in gates if g.state == "fail")
+
+
+def baseline_engine(
+    requirements: Requirements,
+    engines: Mapping[str, Engine],
+    gates: Mapping[str, tuple[Gate, ...]],
+    favourite: str | None,
+) -> str | None:
+    """What a gain is stated against: what runs today, else the simplest engine that passes its gates.
+
+    Raises UnknownName when the current engine is not in the catalogue.
+    """
+    today = requirements.current_engine
+    if today:
+        by_name = {id: id for id in engines} | {e.llama_server.id: e.id for e in engines.values() if e.llama_server}
+        if today.lower() not in by_name:
+            raise UnknownName.from_known("engine", today, by_name, where="current engine")
+        if by_name[today.lower()] != favourite:
+            return by_name[today.lower()]
+    open_to = [id for id in sorted(engines) if id != favourite and not failed(gates[id])]
+    return max(open_to, key=lambda id: engines[id].axes["ease_of_install"].rating, default=None)
+
+
+def advise(
+    requirements: Requirements,
+    engines: Mapping[str, Engine],
+    gates: Mapping[str, tuple[Gate, ...]],
+    adjust: Mapping[str, float] | None = None,
+) -> tuple[Advice, ...]:
+    """One role for every engine, in the order of `engines`."""
+    ws = weights(requirements, adjust)
+    shares = {w.criterion: w.weight for w in ws}
+    ratings = engine_ratings(engines)
+    ranked = {id: ratings[id] for id in engines if not failed(gates[id])}
+    best = winner(ranked, shares)
+    baseline = baseline_engine(requirements, engines, gates, best)
+    found = []
+    for id, engine in engines.items():
+        stops = failed(gates[id])
+        if id == baseline:
+            found.append(_baseline(requirements, engine, stops))
+        elif stops:
+            found.append(Advice(
+                engine=id, role="stopped", reason=" ".join(f"{g.gate}: {g.reason}" for g in stops),
+                sources=tuple(s for g in stops for s in g.sources), when="the gate's fact changes",
+            ))  # fmt: skip
+        elif id == best:
+            found.append(_favourite(engine, ws))
+        else:
+            assert best is not None
+            found.append(_other(requirements, engine, engines[best], ws, adjust))
+    return tuple(found)
+
+
+def _favourite(engine: Engine, ws: tuple[Weight, ...]) -> Advice:
+    strongest = sorted(ws, key=lambda w: -w.weight * engine.axes[w.criterion].rating)[:REASONS_NAMED]
+    carried = [(w, engine.axes[w.criterion]) for w in strongest]
+    return Advice(
+        engine=engine.id, role="favourite",
+        reason="highest score of those that pass the gates. " + _named([(w.criterion, a.reason) for w, a in carried]),
+        sources=_unique(s for _, a in carried for s in a.source),
+    )  # fmt: skip
+
+
+def _baseline(requirements: Requirements, engine: Engine, stops: tuple[Gate, ...]) -> Advice:
+    today = "it runs today" if requirements.current_engine else "it is the simplest to set up"
+    not_adopted = "".join(f" Not to be adopted: {g.gate}: {g.reason}" for g in stops)
+    ease = engine.axes["ease_of_install"]
+    return Advice(
+        engine=engine.id, role="baseline",
+        reason=f"{today}, and without it no gain can be stated. {ease.reason}{not_adopted}",
+        sources=_unique((*ease.source, *(s for g in stops for s in g.sources))),
+    )  # fmt: skip
+
+
+def _other(
+    requirements: Requirements, engine: Engine, best: Engine, ws: tuple[Weight, ...], adjust: Mapping[str, float] | None
+) -> Advice:
+    moved = _moved_by_unknown(requirements, engine, best, adjust)
+    if moved:
+        criterion, words = moved
+        return Advice(
+            engine=engine.id, role="re-examine", reason=f"{words} {criterion}: {engine.axes[criterion].reason}",
+            sources=engine.axes[criterion].source, when=words,
+        )  # fmt: skip
+    shares = {w.criterion: w.weight for w in ws}
+    behind = _lead(engine, best, shares)
+    if -behind < near_tie_margin(shares):
+        reason = (
+            f"{-behind:.3f} behind {best.name} is less than one rating step: a tie that only a measurement decides."
+        )
+        return Advice(engine=engine.id, role="challenger", reason=reason)
+    losses = {w.criterion: w.weight * (best.axes[w.criterion].rating - engine.axes[w.criterion].rating) for w in ws}
+    worst = [c for c in sorted(losses, key=lambda c: -round(losses[c], 12)) if losses[c] > 0][:REASONS_NAMED]
+    return Advice(
+        engine=engine.id, role="later",
+        reason=f"{-behind:.2f} behind {best.name}. " + _named([(c, engine.axes[c].reason) for c in worst]),
+        sources=_unique(s for c in worst for s in engine.axes[c].source),
+        when=f"its ratings change: {', '.join(worst)}",
+    )  # fmt: skip
+
+
+def _moved_by_unknown(
+    requirements: Requirements, engine: Engine, best: Engine, adjust: Mapping[str, float] | None
+) -> tuple[str, str] | None:
+    """The criterion, and in words the first value of an open requirement at which the engine overtakes the winner."""
+    for unknown in open_requirements(requirements):
+        for value in unknown.values:
+            stated = requirements.model_copy(update={unknown.field: value})
+            shares = {w.criterion: w.weight for w in weights(stated, adjust)}
+            if _lead(engine, best, shares) > 0:
+                words = (
+                    f"overtakes {best.name} once {unknown.field} ({unknown.words}, not known yet) reaches {value:g}."
+                )
+                return unknown.criterion, words
+    return None
+
+
+def _lead(engine: Engine, best: Engine, shares: Mapping[str, float]) -> float:
+    ratings = engine_ratings({"engine": engine, "best": best})
+    return total(ratings["engine"], shares) - total(ratings["best"], shares)
+
+
+def _named(parts: list[tuple[str, str]]) -> str:
+    return " ".join(f"{criterion}: {reason}" for criterion, reason in parts)
+
+
+def _unique(sources: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sources))
