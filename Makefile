@@ -41,7 +41,7 @@ clean: ## remove environments and caches; var/, with the database and the runs, 
 # A failed `venv` leaves a folder that looks usable, so it is removed.
 .venv/pyvenv.cfg $(ENGINE)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "Flipline needs Python 3.11 or newer and '$(PYTHON)' is older or missing: name another one, as in 'make run PYTHON=python3.12'." >&2; exit 1; }
-	@$(PYTHON) -m venv $(@D) || { rm -rf $(@D); echo "'$(PYTHON) -m venv' failed: on Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
+	@$(PYTHON) -m venv $(@D) >/dev/null || { rm -rf $(@D); echo "'$(PYTHON) -m venv' failed: on Debian and Ubuntu install the package python3-venv." >&2; exit 1; }
 
 $(APP_READY): requirements.txt | .venv/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet -r requirements.txt
