@@ -1,0 +1,180 @@
+"""What differs between engines for a client: request fields, paths, metric series by role.
+
+All of it comes from catalog/engines/*.yaml; here stands only what a catalogue of facts does not say: the plain
+OpenAI dialect, the form of the tokenise call, and how a role becomes one number.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, Literal
+
+from planner.catalog import REPOSITORY_CATALOG
+from planner.engine_facts import load_engines, server
+from planner.engine_schema import MetricReading, Server
+from planner.errors import UnknownName
+from planner.frozen import Frozen
+from planner.poc import DIALECTS
+
+Tokenize = Literal["messages", "content", "none"]
+# Roles as a manifest names them: the catalogue's role, and the part of a histogram.
+ROLES: dict[str, tuple[str, str]] = {
+    "running": ("running", ""),
+    "waiting": ("waiting", ""),
+    "kv_use": ("kv_use", ""),
+    "preemptions": ("preemptions", ""),
+    "prefix_hits": ("prefix_hits", ""),
+    "prefix_queries": ("prefix_queries", ""),
+    "prompt_tokens": ("prompt_tokens", ""),
+    "generation_tokens": ("generation_tokens", ""),
+    "ttft_sum_s": ("ttft", "_sum"),
+    "ttft_count": ("ttft", "_count"),
+}
+_TOKENIZE: dict[str, Tokenize] = {"vllm": "messages", "llama-server": "content"}
+_VERSION_KEY = {"llama-server": "build_info"}
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+class Dialect(Frozen):
+    """One engine as a client sees it. `tokenize` says what POST /tokenize takes, if there is one."""
+
+    id: str
+    max_tokens: str = "max_tokens"
+    ignore_eos: bool = False
+    min_tokens: bool = False
+    cache_salt: bool = False
+    health: str = "/v1/models"
+    version: str | None = None
+    version_key: str = "version"
+    metrics_path: str | None = None
+    metrics_need: str = ""
+    tokenize: Tokenize = "none"
+    series: dict[str, tuple[str, ...]] = {}
+    reading: dict[str, MetricReading] = {}
+    facts: Server | None = None
+
+    @classmethod
+    def of(cls, facts: Server) -> Dialect:
+        """The dialect that an engine's catalogue entry describes."""
+        paths = {name: e.path for name, e in facts.endpoints.items()}
+        return cls(
+            id=facts.id, max_tokens=facts.request.max_tokens, ignore_eos=facts.request.ignore_eos,
+            min_tokens=facts.request.min_tokens, cache_salt=facts.request.cache_salt,
+            health=paths.get("health", "/v1/models"), version=paths.get("version"),
+            version_key=_VERSION_KEY.get(facts.id, "version"),
+            metrics_path=paths.get("metrics"), metrics_need=facts.metrics_page.needs,
+            tokenize=_TOKENIZE.get(facts.id, "none"),
+            series=facts.metrics, reading=facts.metrics_page.read, facts=facts,
+        )  # fmt: skip
+
+    def chat_body(self, model: str, text: str, output_tokens: int, sampling: dict[str, float], *,
+                  salt: str = "", stream: bool = True) -> dict[str, Any]:  # fmt: skip
+        """Body of a chat request with one user message and a fixed output length, with fields this engine knows."""
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [{"role": "user", "content": text}],
+            self.max_tokens: output_tokens,
+            **{k: int(v) if k in ("seed", "top_k") else v for k, v in sampling.items()},
+        }
+        if stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        if self.ignore_eos:
+            body["ignore_eos"] = True
+        if self.min_tokens:
+            body["min_tokens"] = output_tokens
+        if salt and self.cache_salt:
+            body["cache_salt"] = salt
+        return body
+
+    def read_metrics(self, page: str) -> dict[str, float]:
+        """Values by role from a Prometheus page; a role whose series is not on the page is absent."""
+        found = {}
+        for role, (name, part) in ROLES.items():
+            value = _first(page, [s + part for s in self.series.get(name, ())], average=role == "kv_use")
+            if value is not None:
+                found[role] = _combined(page, value, self.reading.get(name))
+        return found
+
+    def kv_capacity(self, log: str, page: str) -> int | None:
+        """KV capacity in tokens: from the start log, else from the metrics page."""
+        stated = self.facts.kv_capacity_tokens(log) if self.facts and log else None
+        if stated is not None:
+            return stated
+        reading = self.reading.get("kv_capacity")
+        for name in self.series.get("kv_capacity", ()):
+            if reading and reading.label:
+                labels = read_labels(page, name)
+                text = labels.get(reading.label, "")
+                if text.isdigit():
+                    return int(text)
+                continue
+            value = read_series(page, name)
+            if value is not None:
+                return int(_combined(page, value, reading))
+        return None
+
+
+def read_series(page: str, name: str, *, average: bool = False) -> float | None:
+    """Sum (or average) over the label sets of one series, or None when it is not on the page.
+
+    Looks the name up instead of parsing the page: a page has hundreds of lines, and this runs beside the load.
+    """
+    values = [v for line in _lines(page, name) if (v := _number(line.rpartition(" ")[2])) is not None]
+    if not values:
+        return None
+    return sum(values) / len(values) if average else sum(values)
+
+
+def read_labels(page: str, name: str) -> dict[str, str]:
+    """Labels of the first sample of a series, or nothing; for info series, whose labels are the values."""
+    for line in _lines(page, name):
+        return dict(_LABEL.findall(line))
+    return {}
+
+
+def _lines(page: str, name: str) -> list[str]:
+    found, at = [], 0
+    while (at := page.find(name, at)) >= 0:
+        end = page.find("\n", at)
+        end = len(page) if end < 0 else end
+        after = page[at + len(name) : at + len(name) + 1]
+        if (at == 0 or page[at - 1] == "\n") and after in ("{", " "):
+            found.append(page[at:end].rstrip())
+        at = end
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _first(page: str, names: list[str], *, average: bool) -> float | None:
+    """Value of the first spelling that is on the page."""
+    return next((v for n in names if (v := read_series(page, n, average=average)) is not None), None)
+
+
+def _combined(page: str, value: float, reading: MetricReading | None) -> float:
+    if reading is None:
+        return value
+    plus, over, times = (read_series(page, n) if n else None for n in (reading.plus, reading.over, reading.times))
+    value = value + plus if plus is not None else value
+    value = value / over if over else value
+    return value * times if times is not None else value
+
+
+@cache
+def _known() -> dict[str, Dialect]:
+    engines = load_engines(REPOSITORY_CATALOG / "engines")
+    found = {name: Dialect.of(server(engines, name)) for name in DIALECTS if name != "openai"}
+    return found | {"openai": Dialect(id="openai")}
+
+
+def dialect(engine: str) -> Dialect:
+    """The dialect of an engine id; raises UnknownName."""
+    if engine not in _known():
+        raise UnknownName.from_known("engine", engine, DIALECTS)
+    return _known()[engine]

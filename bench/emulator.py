@@ -1,0 +1,357 @@
+"""An OpenAI-compatible streaming server whose timing is known, with faults on demand.
+
+It calls itself emulator/1 in /version and in every Server header, so that bench marks what it measures here as
+simulated. Metrics carry vLLM's names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httptools
+
+from planner.errors import UnknownName
+
+VERSION = "emulator/1"
+TEMPLATE_TOKENS = 4
+FAULTS = {
+    "none": "answers as asked",
+    "error-mid-stream": "sends an error object after a third of the tokens",
+    "close-mid-stream": "closes the connection after a third of the tokens",
+    "stall": "stops sending after a third of the tokens",
+    "404": "does not know the model",
+    "503": "refuses every chat request with Retry-After",
+    "lying-usage": "reports one token too many",
+    "no-usage": "reports no usage",
+    "no-metrics": "its metrics page is empty",
+    "start-failure": "ends at once with exit code 1",
+    "out-of-memory": "ends at once as vLLM does without memory",
+    "die-after": "ends after die_after chat requests, in the middle of the next stream",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Timing and limits of the emulated server."""
+
+    model: str = "emulated"
+    ttft_ms: float = 100.0
+    itl_ms: float = 20.0
+    slots: int = 256
+    kv_tokens: int = 1_000_000
+    max_model_len: int = 32_768
+    fault: str = "none"
+    die_after: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuse a fault that does not exist."""
+        if self.fault not in FAULTS:
+            raise UnknownName.from_known("fault", self.fault, FAULTS)
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of a chat prompt here: one per word, two for words over eight letters, four for the template."""
+    return TEMPLATE_TOKENS + sum(2 if len(w) > 8 else 1 for w in text.split())
+
+
+@dataclass
+class _Scheduler:
+    """First come, first served: a request runs when a slot and its whole KV reservation are free."""
+
+    settings: Settings
+    running: int = 0
+    kv_used: int = 0
+    waiting: deque[tuple[int, asyncio.Future[None]]] = field(default_factory=deque)
+    prompt_tokens: int = 0
+    generation_tokens: int = 0
+    ttft_sum_s: float = 0.0
+    ttft_count: int = 0
+    served: int = 0
+
+    def _fits(self, kv: int) -> bool:
+        return self.running < self.settings.slots and self.kv_used + kv <= self.settings.kv_tokens
+
+    async def enter(self, kv: int) -> None:
+        """Wait for a slot and for `kv` tokens of cache."""
+        if self.waiting or not self._fits(kv):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.waiting.append((kv, turn))
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self.leave(kv)
+                else:
+                    self.waiting.remove((kv, turn))
+                raise
+            return
+        self._take(kv)
+
+    def _take(self, kv: int) -> None:
+        self.running += 1
+        self.kv_used += kv
+
+    def leave(self, kv: int) -> None:
+        """Give slot and cache back, and let the next ones in."""
+        self.running -= 1
+        self.kv_used -= kv
+        while self.waiting and self._fits(self.waiting[0][0]):
+            waiting_kv, turn = self.waiting.popleft()
+            self._take(waiting_kv)
+            turn.set_result(None)
+
+    def page(self) -> str:
+        """Metrics in vLLM's names and Prometheus' form."""
+        s = self.settings
+        label = f'{{engine="0",model_name="{s.model}"}}'
+        values = {
+            "num_requests_running": self.running,
+            "num_requests_waiting": len(self.waiting),
+            "kv_cache_usage_perc": self.kv_used / s.kv_tokens,
+            "num_preemptions_total": 0,
+            "prefix_cache_queries_total": self.prompt_tokens,
+            "prefix_cache_hits_total": 0,
+            "prompt_tokens_total": self.prompt_tokens,
+            "generation_tokens_total": self.generation_tokens,
+            "time_to_first_token_seconds_sum": self.ttft_sum_s,
+            "time_to_first_token_seconds_count": self.ttft_count,
+        }
+        lines = [f"vllm:{name}{label} {float(value)}" for name, value in values.items()]
+        lines.append(f'vllm:cache_config_info{{engine="0",kv_cache_size_tokens="{s.kv_tokens}",block_size="16"}} 1.0')
+        return "\n".join(lines) + "\n"
+
+
+class _Request:
+    """Parses one request after another from a connection."""
+
+    def __init__(self) -> None:
+        self.method = self.path = ""
+        self.body = b""
+        self.whole = False
+
+    def on_url(self, url: bytes) -> None:
+        self.path += url.decode("latin-1")
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+    def on_message_complete(self) -> None:
+        self.whole = True
+
+
+class Emulator:
+    """The server; `port` is known after `start`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._scheduler = _Scheduler(settings)
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[None]] = set()
+        self.port = 0
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Listen; port 0 lets the system choose."""
+        self._server = await asyncio.start_server(self._serve, host, port, backlog=2048)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening and drop what is in flight."""
+        if self._server:
+            self._server.close()
+        for task in list(self._open):
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            while request := await _read_request(reader):
+                await self._answer(request, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            self._open.discard(task)
+            writer.transport.abort()
+
+    async def _answer(self, request: _Request, writer: asyncio.StreamWriter) -> None:
+        s, path = self.settings, request.path.partition("?")[0]
+        if path in ("/v1/chat/completions",) and request.method == "POST":
+            await self._chat(json.loads(request.body), writer)
+        elif path == "/metrics":
+            _send(writer, 200, b"" if s.fault == "no-metrics" else self._scheduler.page().encode(), "text/plain")
+        elif path == "/tokenize" and request.method == "POST":
+            body = json.loads(request.body)
+            text = "".join(m.get("content") or "" for m in body.get("messages", ()))
+            _send(writer, 200, {"count": count_tokens(text), "max_model_len": s.max_model_len})
+        elif path in ("/version", "/api/version"):
+            _send(writer, 200, {"version": VERSION})
+        elif path == "/v1/models":
+            _send(writer, 200, {"object": "list", "data": [
+                {"id": s.model, "object": "model", "max_model_len": s.max_model_len}]})  # fmt: skip
+        elif path in ("/health", "/"):
+            _send(writer, 200, {})
+        else:
+            _send(writer, 404, {"error": {"message": "Not Found", "code": 404}})
+
+    async def _chat(self, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        s = self.settings
+        refusal = self._refusal(body)
+        if refusal:
+            _send(writer, refusal[0], {"error": {"message": refusal[1], "code": refusal[0]}},
+                  extra="Retry-After: 1\r\n" if refusal[0] == 503 else "")  # fmt: skip
+            return
+        asked = int(body.get("max_completion_tokens") or body.get("max_tokens") or 16)
+        prompt = count_tokens("".join(m.get("content") or "" for m in body["messages"]))
+        self._scheduler.served += 1
+        arrived = asyncio.get_running_loop().time()
+        await self._scheduler.enter(prompt + asked)
+        try:
+            self._scheduler.prompt_tokens += prompt
+            if body.get("stream"):
+                _send_head(writer, 200, "text/event-stream; charset=utf-8", "Transfer-Encoding: chunked\r\n")
+            produced = 0
+            async for token in self._tokens(asked, arrived):
+                produced += 1
+                if body.get("stream"):
+                    await self._send_token(writer, token, produced, asked)
+                    if await self._break_off(writer, produced, asked):
+                        return
+        finally:
+            self._scheduler.leave(prompt + asked)
+        usage = {"prompt_tokens": prompt, "completion_tokens": produced + (s.fault == "lying-usage"),
+                 "total_tokens": prompt + produced}  # fmt: skip
+        if not body.get("stream"):
+            _send(writer, 200, {"choices": [{"index": 0, "message": {"role": "assistant", "content": "w " * produced},
+                                             "finish_reason": "length"}], "usage": usage})  # fmt: skip
+            return
+        if (body.get("stream_options") or {}).get("include_usage") and s.fault != "no-usage":
+            _send_event(writer, {"id": "e", "object": "chat.completion.chunk", "choices": [], "usage": usage})
+        _send_chunk(writer, b"data: [DONE]\n\n")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    def _refusal(self, body: dict[str, Any]) -> tuple[int, str] | None:
+        s = self.settings
+        if s.fault == "404" or body.get("model") != s.model:
+            return 404, f"The model `{body.get('model')}` does not exist."
+        if s.fault == "503":
+            return 503, "The server is overloaded."
+        return None
+
+    async def _tokens(self, n: int, arrived: float) -> AsyncIterator[str]:
+        """Yield tokens on absolute deadlines from the moment of admission, so that lateness does not add up."""
+        loop, s = asyncio.get_running_loop(), self.settings
+        admitted = loop.time()
+        for i in range(n):
+            due = admitted + (s.ttft_ms + i * s.itl_ms) / 1000
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            if i == 0:
+                self._scheduler.ttft_sum_s += loop.time() - arrived
+                self._scheduler.ttft_count += 1
+            self._scheduler.generation_tokens += 1
+            yield f" w{i}"
+
+    async def _send_token(self, writer: asyncio.StreamWriter, token: str, i: int, asked: int) -> None:
+        if i == 1:
+            _send_event(writer, _chunk({"role": "assistant", "content": ""}))
+        _send_event(writer, _chunk({"content": token}, "length" if i == asked else None))
+        await writer.drain()
+
+    async def _break_off(self, writer: asyncio.StreamWriter, i: int, asked: int) -> bool:
+        """Do what the fault asks after a third of the tokens; True ends the answer here."""
+        fault = self.settings.fault
+        if i != max(1, asked // 3):
+            return False
+        if fault == "error-mid-stream":
+            _send_event(writer, {"error": {"message": "the engine failed in mid-stream", "code": 500}})
+            _send_chunk(writer, b"data: [DONE]\n\n")
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+            return True
+        if fault == "close-mid-stream":
+            writer.transport.close()
+            raise ConnectionError
+        if fault == "stall":
+            while not writer.transport.is_closing():
+                await asyncio.sleep(0.05)
+            raise ConnectionError
+        if fault == "die-after" and self._scheduler.served > self.settings.die_after:
+            print("emulator: dying as told", file=sys.stderr, flush=True)
+            os._exit(1)
+        return False
+
+
+def _chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    return {"id": "e", "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}  # fmt: skip
+
+
+async def _read_request(reader: asyncio.StreamReader) -> _Request | None:
+    request = _Request()
+    parser = httptools.HttpRequestParser(request)
+    while not request.whole:
+        data = await reader.read(65536)
+        if not data:
+            return None
+        parser.feed_data(data)
+    request.method = parser.get_method().decode()
+    return request
+
+
+def _send_head(writer: asyncio.StreamWriter, status: int, content_type: str, extra: str) -> None:
+    reason = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}[status]
+    head = f"HTTP/1.1 {status} {reason}\r\nServer: {VERSION}\r\nContent-Type: {content_type}\r\n{extra}\r\n"
+    writer.write(head.encode())
+
+
+def _send(writer: asyncio.StreamWriter, status: int, body: Any, content_type: str = "application/json",
+          extra: str = "") -> None:  # fmt: skip
+    payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+    _send_head(writer, status, content_type, f"{extra}Content-Length: {len(payload)}\r\n")
+    writer.write(payload)
+
+
+def _send_event(writer: asyncio.StreamWriter, payload: dict[str, Any]) -> None:
+    _send_chunk(writer, b"data: " + json.dumps(payload, separators=(",", ":")).encode() + b"\n\n")
+
+
+def _send_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+
+async def serve(settings: Settings, host: str, port: int) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code is what the fault asks for."""
+    print(f"emulator: model {settings.model}, {settings.slots} slots, fault {settings.fault}", flush=True)
+    if settings.fault == "start-failure":
+        print("emulator: RuntimeError: the model cannot be loaded", file=sys.stderr, flush=True)
+        return 1
+    if settings.fault == "out-of-memory":
+        print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB.", file=sys.stderr, flush=True)
+        return 1
+    emulator = Emulator(settings)
+    await emulator.start(host, port)
+    print(f"GPU KV cache size: {settings.kv_tokens:,} tokens, Maximum concurrency", flush=True)
+    print(f"emulator: listening on http://{host}:{emulator.port}", flush=True)
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await ended.wait()
+    await emulator.stop()
+    return 0
+
+
+def fault_of(text: str) -> tuple[str, int]:
+    """Read `NAME` or `die-after N` written as die-after:N."""
+    name, _, number = text.partition(":")
+    return name, int(number) if re.fullmatch(r"\d+", number) else 10

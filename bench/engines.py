@@ -1,0 +1,223 @@
+"""The server under test: started by us as an argument list and stopped by us, or attached to.
+
+A plan file comes from elsewhere, so the commands and the environment names it may use are a table; anything else
+needs the consent of the person at the keyboard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.dialects import Dialect
+from bench.transport import Origin, Pool, request_bytes
+from planner.errors import NotAllowed, ServerError
+from planner.poc import Launch
+
+# First words of the commands that a plan may name; PYTHON stands for any python, called by name or path.
+PYTHON = "python"
+ALLOWED: tuple[tuple[str, ...], ...] = (
+    ("vllm", "serve"),
+    (PYTHON, "-m", "vllm.entrypoints.openai.api_server"),
+    ("ollama", "serve"),
+    ("llama-server",),
+    ("trtllm-serve",),
+    ("text-generation-launcher",),
+    ("sglang", "serve"),
+    (PYTHON, "-m", "sglang.launch_server"),
+    (PYTHON, "-m", "bench", "emulate"),
+)
+ALLOWED_ENVIRONMENT = re.compile(
+    r"^(VLLM|OLLAMA|LLAMA|SGLANG|TRTLLM|TLLM|HF|TRANSFORMERS|NCCL|OMP|PYTORCH|TORCH)_\w+$"
+    r"|^(CUDA|HIP|ROCR)_VISIBLE_DEVICES$|^(PREFIX_CACHING|DO_NOT_TRACK|TOKENIZERS_PARALLELISM)$"
+)
+OOM_PATTERN = re.compile(r"out of memory|OutOfMemoryError|oom-kill|cannot allocate memory", re.IGNORECASE)
+STOP_GRACE_S = 15.0
+_ROOT = Path(__file__).resolve().parent.parent
+_running: set[int] = set()
+
+
+class Ended(NamedTuple):
+    """How a server process ended, in words fit for a manifest."""
+
+    exit_code: int
+    oom: bool
+    error: str
+
+
+def check_allowed(launch: Launch, *, allow: bool, where: str) -> None:
+    """Raise NotAllowed when a plan names a command or environment that is not an engine's own."""
+    if allow or not launch.command:
+        return
+    if not any(_matches(launch.command, row) for row in ALLOWED):
+        raise NotAllowed(
+            f"the plan wants to run {' '.join(launch.command[:4])!r}, which is not the command of a known engine.",
+            where=where, fix="Read the plan; if you trust it, add --allow-command.",
+        )  # fmt: skip
+    for name in launch.environment:
+        if not ALLOWED_ENVIRONMENT.match(name):
+            raise NotAllowed(f"the plan wants to set the environment variable {name}, which is not an engine's own.",
+                             where=where, fix="Read the plan; if you trust it, add --allow-command.")  # fmt: skip
+
+
+def _matches(command: tuple[str, ...], row: tuple[str, ...]) -> bool:
+    name = Path(command[0]).name
+    first = re.fullmatch(r"python(3(\.\d+)?)?", name) is not None if row[0] == PYTHON else name == row[0]
+    return first and command[1 : len(row)] == row[1:]
+
+
+def is_emulator_command(command: tuple[str, ...]) -> bool:
+    """The command starts our own emulator."""
+    return bool(command) and _matches(command, (PYTHON, "-m", "bench", "emulate"))
+
+
+class Server:
+    """One server: `start` or `attach` first, `stop` at the end. `ended` is set once its process is gone."""
+
+    def __init__(self, launch: Launch, dialect: Dialect, log: Path | None) -> None:
+        self.launch, self.dialect, self.log = launch, dialect, log
+        self.origin = Origin.of(launch.url)
+        self.startup_s: float | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Process id while it runs, when we started it."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    @property
+    def ours(self) -> bool:
+        """We started it."""
+        return self._process is not None
+
+    @property
+    def ended(self) -> Ended | None:
+        """How it ended, or None while it runs or is not ours."""
+        code = self._process.poll() if self._process else None
+        if code is None:
+            return None
+        text = self.read_log()
+        oom = bool(OOM_PATTERN.search(text)) or code in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "its log is empty")
+        return Ended(code, oom, f"the server ended with exit code {code}: {last[:200]}")
+
+    def read_log(self) -> str:
+        """The log so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log and self.log.exists() else ""
+
+    async def start(self) -> None:
+        """Start the command in a process group of its own and wait until it is healthy.
+
+        Raises ServerError when it ends before, cannot be run, or is not ready in time; NotAllowed when something else
+        already answers at the address, because then that would be measured.
+        """
+        assert self.log is not None
+        if await _answers(self.origin):
+            raise NotAllowed("something already answers there, and it would be measured in place of the new server.",
+                             where=str(self.origin), fix="Stop it, or remove `command` from the plan to attach to it."
+                             )  # fmt: skip
+        command = list(self.launch.command)
+        environment = {**os.environ, **self.launch.environment}
+        if is_emulator_command(self.launch.command):
+            command[0] = sys.executable
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+        began = time.monotonic()
+        try:
+            with self.log.open("wb") as out:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
+                    start_new_session=True,
+                )  # fmt: skip
+        except OSError as e:
+            raise ServerError(f"{command[0]} cannot be started: {e.strerror}.",
+                              fix="Install the engine here, or correct the command in the plan.") from None  # fmt: skip
+        _running.add(self._process.pid)
+        await self._wait_ready(began + self.launch.ready_timeout_s)
+        self.startup_s = time.monotonic() - began
+
+    async def _wait_ready(self, deadline: float) -> None:
+        pause = 0.05
+        while not await self.healthy():
+            ended = self.ended
+            if ended:
+                raise ServerError(f"{ended.error}.", fix="Its log is in the bundle.")
+            if time.monotonic() > deadline:
+                raise ServerError(
+                    f"the server was not ready after {self.launch.ready_timeout_s:g} s.",
+                    fix="Its log is in the bundle; raise ready_timeout_s if it was still loading.",
+                )
+            await asyncio.sleep(pause)
+            pause = min(0.5, pause * 1.5)
+
+    async def healthy(self) -> bool:
+        """The health path answers 200."""
+        pool = Pool(self.origin, connect_timeout_s=5)
+        exchange = await pool.exchange(request_bytes(self.origin, "GET", self.dialect.health), timeout_s=5)
+        pool.close()
+        return exchange.status == 200
+
+    async def attach(self) -> None:
+        """Make sure that a server answers at the address; raises ServerError."""
+        pool = Pool(self.origin)
+        try:
+            await pool.open(1)
+        finally:
+            pool.close()
+        if not await self.healthy():
+            raise ServerError(f"{self.dialect.health} does not answer 200.", where=str(self.origin),
+                              fix=f"Check that a server of the {self.dialect.id} family runs there and is ready."
+                              )  # fmt: skip
+
+    async def ended_soon(self, within_s: float = 1.0) -> Ended | None:
+        """How it ended, waiting a moment for a process that is just going down."""
+        deadline = time.monotonic() + within_s
+        while self.ours and self.ended is None and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        return self.ended
+
+    async def stop(self) -> None:
+        """End the whole process group: SIGTERM, and SIGKILL when that is not heard; wait for the port."""
+        process = self._process
+        if process is None:
+            return
+        _signal_group(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_GRACE_S
+        while process.poll() is None and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        _signal_group(process.pid, signal.SIGKILL)
+        process.wait()
+        _running.discard(process.pid)
+        while await _answers(self.origin) and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+
+
+async def _answers(origin: Origin) -> bool:
+    try:
+        async with asyncio.timeout(2):
+            _, writer = await asyncio.open_connection(origin.host, origin.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+@atexit.register
+def kill_what_runs() -> None:
+    """Kill every server that we started and did not stop; for the way out after a crash or a second Ctrl-C."""
+    for pid in _running:
+        _signal_group(pid, signal.SIGKILL)
+    _running.clear()

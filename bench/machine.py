@@ -1,0 +1,89 @@
+"""What is read from this machine: the observed part of the contract, the environment, and its load."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from bench.transport import Origin
+
+TOOL_VERSION = "0.1.0"
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def cpu_model() -> str:
+    """Processor as the kernel names it."""
+    found = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return found.group(1).strip() if found else platform.processor() or platform.machine()
+
+
+def _os_name() -> str:
+    found = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
+    return found.group(1) if found else platform.system()
+
+
+def _memory_limit() -> str:
+    limit = _read("/sys/fs/cgroup/memory.max").strip()
+    if limit.isdigit():
+        return f"{int(limit) / 2**30:.1f} GiB (cgroup)"
+    total = re.search(r"^MemTotal:\s+(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
+    return f"{int(total.group(1)) / 2**20:.1f} GiB" if total else ""
+
+
+def _gpus() -> list[tuple[str, str]]:
+    """(name, driver) per NVIDIA device, or nothing."""
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=20, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    if answer.returncode != 0:
+        return []
+    rows = [line.rsplit(",", 1) for line in answer.stdout.splitlines() if "," in line]
+    return [(name.strip(), driver.strip()) for name, driver in rows]
+
+
+def observed_machine(origin: Origin, devices: int) -> dict[str, str]:
+    """Observed contract fields of the machine that serves; empty when that is another machine than this one.
+
+    `devices` is how many the engine was told to use.
+    """
+    if not origin.local:
+        return {}
+    gpus = _gpus()
+    gpu = {"gpu": gpus[0][0], "gpu_count": str(min(devices, len(gpus))), "driver": gpus[0][1]} if gpus else {
+        "gpu": f"cpu: {cpu_model()}", "gpu_count": "0"}  # fmt: skip
+    return {**gpu, "os": _os_name(), "cpu": cpu_model(), "memory_limit": _memory_limit()}
+
+
+def environment(origin: Origin) -> dict[str, str]:
+    """What the client ran on, and where it stands in relation to the server."""
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "kernel": platform.release(),
+        "cpu": cpu_model(),
+        "cpu_count": str(os.cpu_count() or 0),
+        "tool_version": TOOL_VERSION,
+        "httptools": metadata.version("httptools"),
+        "pyarrow": metadata.version("pyarrow"),
+        "placement": "same machine (loopback)" if origin.local else "another machine (network)",
+    }
+
+
+def load_average() -> str:
+    """Load over one minute."""
+    return f"{os.getloadavg()[0]:.2f}"

@@ -1,0 +1,307 @@
+"""One repeat: offer the load of one point to the server and make a record of every request.
+
+While load runs, answers are only stamped and kept; they are parsed when the last one has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+from bench.dialects import Dialect
+from bench.engines import Server
+from bench.prompts import Prompt, PromptMaker
+from bench.schedule import open_times, slot_starts
+from bench.sse import Answer, read_answer
+from bench.transport import ERROR_KINDS, Exchange, Pool, error_message, request_bytes
+from bundle.manifest import Warmup
+from bundle.records import Outcome, Record
+from planner.conditions import LoadPoint
+from planner.errors import ServerError
+from planner.poc import Stop
+from planner.statistics import percentile
+
+LOAD, TAIL, WARMUP = "load", "tail", "warmup"
+LAG_EVERY_S = 0.01
+STOP_RULE_FROM = 10  # ended requests before an error share means anything
+WARMUP_ROUNDS = 5
+WARMUP_AGREES = 0.1
+
+
+class Target(NamedTuple):
+    """A server as requests see it; `server` tells whether its process still lives."""
+
+    pool: Pool
+    dialect: Dialect
+    server: Server
+    model: str
+    sampling: dict[str, float]
+    timeout_s: float
+
+    def chat_request(self, prompt: Prompt, output_tokens: int, salt: str) -> bytes:
+        """The bytes of a streaming chat request."""
+        body = self.dialect.chat_body(self.model, prompt.text, output_tokens, self.sampling, salt=salt)
+        return request_bytes(self.pool.origin, "POST", "/v1/chat/completions", body)
+
+
+class Result(NamedTuple):
+    """What one repeat gave; times in seconds."""
+
+    t0_unix_s: float
+    duration_s: float
+    records: list[Record]
+    status: Literal["complete", "stopped"]
+    stop_reason: str
+    loop_lag_p99_ms: float | None
+    client_cpu_share: float
+    clock_step_ms: float
+
+    def number_of(self, outcome: Outcome) -> int:
+        """Requests of the load itself with that outcome."""
+        return sum(r.outcome == outcome for r in self.records if r.cohort == LOAD)
+
+
+class _Sent(NamedTuple):
+    request: int
+    cohort: str
+    scheduled: float
+    exchange: Exchange | None  # None: never sent, because the server had died
+
+
+class Load:
+    """Offers one load point once. `stop_early` may be called from outside, with the reason."""
+
+    def __init__(
+        self, target: Target, point: LoadPoint, prompts: PromptMaker, *, salt: str, seed: int, repeat: int, stop: Stop,
+        e2e_s: float, on_done: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._target, self._point, self._prompts, self._salt = target, point, prompts, salt
+        self._seed, self._repeat, self._stop = seed, repeat, stop
+        self._e2e_s, self._on_done = e2e_s, on_done
+        self._ready: dict[tuple[str, int], bytes] = {}
+        self._sent: list[_Sent] = []
+        self._next_load = self._next_tail = self._ended = self._failed = 0
+        self._stop_reason = ""
+        self._over = asyncio.Event()
+        self.t0 = 0.0
+
+    async def run(self, on_start: Callable[[float], None]) -> Result:
+        """Send everything, wait for it, and parse it; `on_start` gets t0 on the pool's clock."""
+        for i in range(self._point.requests):
+            self._prepare(LOAD, i)
+        for i in range(self._tail_reserve()):
+            self._prepare(TAIL, i)
+        with suppress(ServerError):  # each request will say so in its record
+            await self._target.pool.open(self._point.in_flight or 8)
+        cpu, t0_unix = time.process_time(), time.time()
+        self.t0 = self._target.pool.clock()
+        on_start(self.t0)
+        lags: list[float] = []
+        async with asyncio.TaskGroup() as group:
+            watch = [group.create_task(self._watch()), group.create_task(_measure_lag(lags))]
+            await (self._closed_loop() if self._point.shape == "closed" else self._open_loop())
+            for task in watch:
+                task.cancel()
+        duration = self._target.pool.clock() - self.t0
+        return Result(
+            t0_unix_s=t0_unix, duration_s=duration, records=await self._records(),
+            status="stopped" if self._stop_reason else "complete", stop_reason=self._stop_reason,
+            loop_lag_p99_ms=percentile(lags, 99) * 1000 if lags else None,
+            client_cpu_share=(time.process_time() - cpu) / duration if duration > 0 else 0.0,
+            clock_step_ms=(time.time() - t0_unix - (self._target.pool.clock() - self.t0)) * 1000,
+        )  # fmt: skip
+
+    def stop_early(self, reason: str) -> None:
+        """Send nothing more and end what is in flight from our side."""
+        if not self._over.is_set():
+            self._stop_reason = reason
+            self._over.set()
+            self._target.pool.cancel_all()
+
+    def _tail_reserve(self) -> int:
+        """Requests that keep the load up until the counted ones have ended; none where there is no steady window."""
+        slots = self._point.in_flight or 0
+        if self._point.shape == "closed":
+            return slots if slots > 1 and self._point.requests > 2 * slots else 0
+        return self._point.requests
+
+    def _prepare(self, cohort: str, index: int) -> bytes:
+        key = (cohort, index)
+        if key not in self._ready:
+            prompt = self._prompts.make(cohort, index, self._point.input_tokens)
+            self._ready[key] = self._target.chat_request(prompt, self._point.output_tokens, self._salt)
+        return self._ready[key]
+
+    async def _closed_loop(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for start in slot_starts(self._point, self._e2e_s):
+                group.create_task(self._slot(self.t0 + start))
+
+    async def _slot(self, free_at: float) -> None:
+        """Send one request after another; a request is due the moment the one before has ended."""
+        await self._sleep_until(free_at)
+        while not self._over.is_set():
+            if self._next_load < self._point.requests:
+                cohort, index = LOAD, self._next_load
+                self._next_load += 1
+            elif self._ended < self._point.requests and self._tail_reserve():
+                cohort, index = TAIL, self._next_tail
+                self._next_tail += 1
+            else:
+                return
+            exchange = await self._send(cohort, index, free_at)
+            free_at = exchange.end or self._target.pool.clock()
+
+    async def _open_loop(self) -> None:
+        """Send at the times drawn beforehand, whatever the server does; cancel the tail when the load has ended."""
+        times = open_times(self._point, self._seed, self._repeat, 2 * self._point.requests)
+        async with asyncio.TaskGroup() as group:
+            for i, at in enumerate(times):
+                is_load = i < self._point.requests
+                await self._sleep_until(self.t0 + at)
+                if self._over.is_set() or (not is_load and self._ended >= self._point.requests):
+                    break
+                cohort, index = (LOAD, i) if is_load else (TAIL, i - self._point.requests)
+                self._next_load += is_load
+                group.create_task(self._send(cohort, index, self.t0 + at))
+            while self._ended < self._point.requests and not self._over.is_set():
+                await asyncio.sleep(0.005)
+            self._target.pool.cancel_all()
+
+    async def _sleep_until(self, at: float) -> None:
+        left = at - self._target.pool.clock()
+        if left > 0:
+            try:
+                async with asyncio.timeout(left):
+                    await self._over.wait()
+            except TimeoutError:
+                pass
+
+    async def _send(self, cohort: str, index: int, scheduled: float) -> Exchange:
+        request = self._prepare(cohort, index)
+        exchange = await self._target.pool.exchange(request, timeout_s=self._stop.request_timeout_s)
+        self._sent.append(_Sent(index, cohort, scheduled, exchange))
+        if cohort == LOAD:
+            self._ended += 1
+            self._failed += _failed_at_first_sight(exchange)
+            self._on_done()
+        await self._apply_stop_rules(exchange)
+        return exchange
+
+    async def _apply_stop_rules(self, exchange: Exchange) -> None:
+        server = self._target.server
+        if exchange.error_kind in ("connect", "closed", "reset") and not self._over.is_set():
+            ended = await server.ended_soon() if exchange.error_kind == "connect" else server.ended
+            if ended and not self._over.is_set():
+                self._fail_the_rest()
+                self.stop_early("the server ended")
+                return
+        if self._ended >= STOP_RULE_FROM and self._failed / self._ended > self._stop.max_error_share:
+            self.stop_early(f"more than {self._stop.max_error_share:.0%} of the requests failed")
+
+    def _fail_the_rest(self) -> None:
+        """Requests that were never sent because the server had died are failures of the server."""
+        now = self._target.pool.clock()
+        times = (
+            open_times(self._point, self._seed, self._repeat, self._point.requests) if not self._point.in_flight else []
+        )
+        for i in range(self._next_load, self._point.requests):
+            due = self.t0 + times[i] if times else now
+            self._sent.append(_Sent(i, LOAD, due, None))
+            self._on_done()
+        self._next_load = self._point.requests
+
+    async def _watch(self) -> None:
+        await self._sleep_until(self.t0 + self._stop.max_point_s)
+        self.stop_early(f"the point took longer than {self._stop.max_point_s:g} s")
+
+    async def _records(self) -> list[Record]:
+        records = []
+        for sent in sorted(self._sent, key=lambda s: (s.cohort, s.request)):
+            records.append(record_of(sent, self.t0, self._point))
+            await asyncio.sleep(0)  # let the heartbeat through
+        return records
+
+
+def _failed_at_first_sight(exchange: Exchange) -> bool:
+    """Cheap test for the stop rule; the record decides later."""
+    refused = exchange.status != 200 or exchange.error_kind not in ("", "cancelled")
+    return refused or any(b'"error"' in data for _, data in exchange.reads)
+
+
+def record_of(sent: _Sent, t0: float, point: LoadPoint) -> Record:
+    """The record of one request; every time is in seconds after t0."""
+    exchange = sent.exchange or Exchange(dispatched=sent.scheduled, error_kind="died", error=ERROR_KINDS["died"])
+    answer = read_answer(exchange.reads) if exchange.status == 200 else read_answer(())
+    outcome, kind, error = judge(exchange, answer)
+    chunks = answer.chunks
+
+    def after(t: float | None) -> float | None:
+        return None if t is None else t - t0
+
+    return Record(
+        request=sent.request, cohort=sent.cohort, outcome=outcome, scheduled_s=sent.scheduled - t0,
+        dispatched_s=after(exchange.dispatched) if sent.exchange else None,
+        sent_s=after(exchange.sent), first_byte_s=after(exchange.first_byte),
+        first_token_s=after(chunks[0].t) if chunks else None,
+        first_visible_s=next((c.t - t0 for c in chunks if c.visible), None),
+        last_token_s=after(chunks[-1].t) if chunks else None, end_s=after(exchange.end),
+        chunk_s=[c.t - t0 for c in chunks], chunk_tokens=[c.tokens for c in chunks],
+        prompt_tokens=answer.prompt_tokens, output_tokens=answer.output_tokens, cached_tokens=answer.cached_tokens,
+        asked_prompt_tokens=point.input_tokens, asked_output_tokens=point.output_tokens,
+        finish_reason=answer.finish_reason, http_status=exchange.status, error_kind=kind, error=error,
+        reconnected=exchange.reconnected, server_timings=answer.timings,
+    )  # fmt: skip
+
+
+def judge(exchange: Exchange, answer: Answer) -> tuple[Outcome, str, str]:
+    """Outcome, error kind and text of one request; what we cancelled ourselves is undetermined."""
+    if exchange.error_kind == "cancelled":
+        return "undetermined", "cancelled", exchange.error
+    if exchange.error_kind:
+        return "failed", exchange.error_kind, exchange.error
+    if exchange.status != 200:
+        return "failed", "http", f"HTTP {exchange.status}: {error_message(exchange)}"
+    if answer.error:
+        return "failed", "stream_error", answer.error
+    if answer.malformed:
+        return "failed", "bad_stream", answer.malformed
+    if not answer.whole:
+        return "failed", "bad_stream", "the stream ended without a finish reason or [DONE]"
+    if not answer.chunks:
+        return "failed", "bad_stream", "the answer held no token"
+    return "ok", "", ""
+
+
+async def warm_up(target: Target, point: LoadPoint, prompts: PromptMaker, salt: str) -> tuple[Warmup, float]:
+    """Send other prompts of the same lengths until two rounds agree; returns that and one request's seconds.
+
+    A round is warmup_requests at once; rounds agree when their mean durations differ by at most 10 %.
+    """
+    durations: list[float] = []
+    sent = 0
+    for _ in range(WARMUP_ROUNDS if point.warmup_requests else 0):
+        made = [prompts.make(WARMUP, sent + i, point.input_tokens) for i in range(point.warmup_requests)]
+        sent += len(made)
+        ended = await asyncio.gather(*(
+            target.pool.exchange(target.chat_request(p, point.output_tokens, salt), timeout_s=target.timeout_s)
+            for p in made
+        ))  # fmt: skip
+        good = [e.end - e.dispatched for e in ended if e.end and not _failed_at_first_sight(e)]
+        if not good:
+            return Warmup(requests=sent, rounds=len(durations) + 1, settled=False), 0.0
+        durations.append(sum(good) / len(good))
+        if len(durations) > 1 and abs(durations[-1] - durations[-2]) <= WARMUP_AGREES * max(durations[-2:]):
+            return Warmup(requests=sent, rounds=len(durations), settled=True), durations[-1]
+    return Warmup(requests=sent, rounds=len(durations), settled=False), durations[-1] if durations else 0.0
+
+
+async def _measure_lag(lags: list[float]) -> None:
+    """How late the loop wakes, every 10 ms."""
+    while True:
+        due = time.monotonic() + LAG_EVERY_S
+        await asyncio.sleep(LAG_EVERY_S)
+        lags.append(max(0.0, time.monotonic() - due))

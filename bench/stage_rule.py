@@ -1,0 +1,71 @@
+"""Stage B's setting from stage A's result: the largest closed point up to which the promise is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from bundle.summary import read_run, summarise
+from planner.condition_line import format_condition
+from planner.conditions import Condition, LoadPoint
+from planner.poc import Launch, StageRule
+
+
+class Setting(NamedTuple):
+    """The number that the rule gives, and one sentence that says why."""
+
+    value: int
+    why: str
+
+
+def setting_from(folder: Path, rule: StageRule) -> Setting | None:
+    """Apply a stage's rule to the sealed bundle of the earlier stage; None when it measured no closed point.
+
+    Points are taken from small to large and the first one that breaks the promise, or was not measured, ends it; when
+    even the smallest breaks it, the smallest is the setting.
+    """
+    run = read_run(folder)
+    points = {p.name: p for p in run.manifest.points if p.shape == "closed"}
+    measured = {r.load_point for r in run.manifest.repeats}
+    ladder = sorted((p for p in points.values() if p.name in measured), key=lambda p: p.in_flight or 0)
+    if not ladder:
+        return None
+    kept = _kept(folder, rule.keeps, ladder)
+    test = format_condition(rule.keeps)
+    if not kept:
+        return Setting(ladder[0].in_flight or 1, f"{test} holds at no point: the smallest, {ladder[0].name}, is used")
+    return Setting(kept[-1].in_flight or 1, f"{test} holds up to {kept[-1].name}")
+
+
+def _kept(folder: Path, keeps: Condition, ladder: list[LoadPoint]) -> list[LoadPoint]:
+    values: dict[str, list[float]] = {}
+    for e in summarise(folder):
+        if e.metric == keeps.metric and e.statistic == keeps.statistic and e.load_point:
+            values.setdefault(e.load_point, []).append(e.value)
+    kept: list[LoadPoint] = []
+    for point in ladder:
+        found = values.get(point.name)
+        if not found or not all(keeps.holds_for(v) for v in found):
+            break
+        kept.append(point)
+    return kept
+
+
+def with_setting(launch: Launch, name: str, value: int) -> Launch | None:
+    """The launch with a setting's argument (or environment variable) set to a value; None when it names neither."""
+    argument = launch.stage_settings.get(name)
+    if argument is None or not launch.command:
+        return None
+    if not argument.startswith("-"):
+        return launch.model_copy(update={"environment": {**launch.environment, argument: str(value)}})
+    command = list(launch.command)
+    for i, word in enumerate(command):
+        if word == argument and i + 1 < len(command):
+            command[i + 1] = str(value)
+            break
+        if word.startswith(f"{argument}="):
+            command[i] = f"{argument}={value}"
+            break
+    else:
+        command += [argument, str(value)]
+    return launch.model_copy(update={"command": tuple(command)})

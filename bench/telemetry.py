@@ -1,0 +1,93 @@
+"""The server's own metrics on the client's clock: counters before and after, gauges through a repeat.
+
+Scraping has a connection of its own. A page without the expected names is an error, never a zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from bench.dialects import Dialect
+from bench.transport import Pool, request_bytes
+from bundle.records import Sample
+from planner.errors import ServerError
+
+SCRAPE_EVERY_S = 1.0
+SAMPLED = ("running", "waiting", "kv_use", "preemptions")
+_FIRST_SCRAPES_S = (0.1, 0.25, 0.5)  # so that a short repeat is seen at all
+
+
+async def fetch_page(pool: Pool, path: str, *, timeout_s: float = 10.0) -> str:
+    """The metrics page.
+
+    Raises ServerError when it does not come or is empty.
+    """
+    exchange = await pool.exchange(request_bytes(pool.origin, "GET", path), timeout_s=timeout_s)
+    if exchange.error_kind or exchange.status != 200 or not exchange.body.strip():
+        why = exchange.error or f"it answered {exchange.status} with {len(exchange.body)} bytes"
+        raise ServerError(f"the metrics page gave nothing: {why}.", where=f"{pool.origin}{path}")
+    return exchange.body.decode("utf-8", "replace")
+
+
+def memory_of(pid: int) -> float | None:
+    """Resident bytes of a process and its descendants, or None when it is gone (Linux /proc)."""
+    total, todo = 0.0, [pid]
+    while todo:
+        here = Path(f"/proc/{todo.pop()}")
+        try:
+            status = (here / "status").read_text()
+            for task in (here / "task").iterdir():
+                todo += [int(c) for c in (task / "children").read_text().split()]
+        except OSError:
+            continue
+        rss = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        total += int(rss.group(1)) * 1024 if rss else 0
+    return total or None
+
+
+class Telemetry:
+    """Samples of one repeat from `t0` on; `errors` counts scrapes that gave nothing or lacked every name."""
+
+    def __init__(self, pool: Pool, dialect: Dialect, *, server_pid: int | None = None) -> None:
+        self._pool, self._dialect = pool, dialect
+        self._server_pid = server_pid
+        self.t0 = pool.clock()
+        self.samples: list[Sample] = []
+        self.errors = 0
+        self.last_error = ""
+
+    async def counters(self) -> dict[str, float]:
+        """All roles now, or nothing when the engine has no metrics or the scrape failed (then it is counted)."""
+        if not self._dialect.metrics_path:
+            return {}
+        try:
+            page = await fetch_page(self._pool, self._dialect.metrics_path)
+        except ServerError as e:
+            self.errors, self.last_error = self.errors + 1, str(e)
+            return {}
+        found = self._dialect.read_metrics(page)
+        if not found:
+            self.errors += 1
+            self.last_error = "none of the expected series is on the metrics page."
+        return found
+
+    async def sample(self) -> dict[str, float]:
+        """Scrape once and keep the gauges, the preemption counter and the server's memory."""
+        t = self._pool.clock() - self.t0
+        found = await self.counters()
+        self.samples += [Sample(t, role, found[role]) for role in SAMPLED if role in found]
+        rss = memory_of(self._server_pid) if self._server_pid else None
+        if rss is not None:
+            self.samples.append(Sample(t, "server_rss_bytes", rss))
+        return found
+
+    async def run(self) -> None:
+        """Sample until cancelled: soon after the start, then every second."""
+        while True:
+            elapsed = self._pool.clock() - self.t0
+            regular = (elapsed // SCRAPE_EVERY_S + 1) * SCRAPE_EVERY_S
+            due = next((d for d in _FIRST_SCRAPES_S if d > elapsed), regular)
+            await asyncio.sleep(max(0.0, due - elapsed))
+            await self.sample()
