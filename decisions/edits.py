@@ -179,8 +179,10 @@ class EvidenceAttached(_Edit):
     done = "given evidence"
 
     def changes(self, adr: Adr) -> dict[str, Any]:
-        known = {e.id for e in adr.evidence}
-        return {"evidence": (*adr.evidence, *(e for e in self.evidence if e.id not in known))}
+        merged = {e.id: e for e in adr.evidence}
+        for piece in self.evidence:
+            merged.setdefault(piece.id, piece)
+        return {"evidence": tuple(merged.values())}
 
 
 class ConditionFired(_Edit):

@@ -151,7 +151,7 @@ def _condition(flip: FlipCondition, verdict: FlipVerdict | None) -> dict[str, ob
         "action": flip.action.value,
         "consequence": flip.consequence,
         "retired": flip.retired,
-        "state": verdict.state.value if verdict else "",
+        "state": verdict.state.value if verdict and not flip.retired else "",
     }
     return {k: v for k, v in fields.items() if v not in ("", False)}
 

@@ -1,0 +1,199 @@
+"""The export: MADR 4's headings exactly, user text as text, the same bytes each time.
+
+markdown-it-py, which knows nothing of us, says what a reader sees.
+"""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from decisions.edits import ConditionFired, ConditionRetired, Superseded, apply, current
+from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
+from decisions.markdown import file_name, to_markdown
+from decisions.record import Adr, Consequences, Fire, FlipCondition, Option, People, draft
+from planner.condition_line import parse_condition
+from tests.decisions.made import NOW, SEEDS_FOUR, accepted_edits, context, nortia, observed_peak, text
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "adr-nortia.md"
+READER = MarkdownIt("commonmark").enable("table")
+# the headings of MADR 4.0.0, template/adr-template.md at adr/madr@11807d8, in their order
+MADR = [
+    "Context and Problem Statement", "Decision Drivers", "Considered Options", "Decision Outcome",
+    "Pros and Cons of the Options", "More Information",
+]  # fmt: skip
+
+
+def body(markdown: str) -> str:
+    return markdown.split("---\n", 2)[2]
+
+
+def front(markdown: str) -> dict:
+    return yaml.safe_load(markdown.split("---\n", 2)[1])
+
+
+def headings(markdown: str) -> list[tuple[str, str]]:
+    tokens = READER.parse(body(markdown))
+    return [(t.tag, shown(tokens[i + 1])) for i, t in enumerate(tokens) if t.type == "heading_open"]
+
+
+def shown(inline) -> str:
+    return "".join(t.content for t in inline.children)
+
+
+def structure(markdown: str) -> list[str]:
+    """Every token's type with inline ones: two documents of equal structure differ in words only."""
+    kinds = []
+    for token in READER.parse(body(markdown)):
+        kinds.append(token.type)
+        kinds += [c.type for c in token.children or () if c.type not in ("text", "text_special", "softbreak")]
+    return kinds
+
+
+def machine(markdown: str) -> dict:
+    fences = [t for t in READER.parse(body(markdown)) if t.type == "fence"]
+    assert [f.info for f in fences] == ["yaml"]
+    return yaml.safe_load(fences[0].content)
+
+
+def fired() -> tuple[Adr, tuple]:
+    adr = current(accepted_edits())
+    verdicts = judge_flips(adr, [observed_peak(5)], context())
+    return apply(adr, fired_edit(verdicts[1], at=NOW + timedelta(days=60))), verdicts
+
+
+def test_the_nortia_decision_as_a_file():
+    seen = "in 28 days never more than 5 requests at once"
+    adr = current([
+        *accepted_edits(),
+        ConditionFired(at=NOW + timedelta(days=60), author="Flipline", fire=Fire(
+            condition="few-users", at=NOW + timedelta(days=60), sentence=seen, value=5, distance=0)),
+        ConditionRetired(at=NOW + timedelta(days=61), author="Lee", condition="shared-prefix-dominates", reason="no RAG"),
+    ])  # fmt: skip
+    verdicts = (
+        FlipVerdict(condition="engine-does-not-start", state=FlipState.UNMEASURED, sentence=""),
+        FlipVerdict(condition="few-users", state=FlipState.FIRED, sentence=seen, value=5, distance=0,
+                    relative_distance=0, unit="count"),
+    )  # fmt: skip
+    assert to_markdown(adr, verdicts, head="d" * 64) == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_headings_are_those_of_madr_in_their_order():
+    found = headings(to_markdown(current(accepted_edits())))
+    assert [h for tag, h in found if tag == "h2"] == MADR
+    assert [h for tag, h in found if tag == "h1"] == ["vLLM serves the internal assistant"]
+    assert {"Consequences", "Confirmation", "vLLM", "Ollama"} <= {h for tag, h in found if tag == "h3"}
+
+
+def test_front_matter():
+    markdown = to_markdown(current(accepted_edits()))
+    assert 'status: "accepted"\n' in markdown
+    assert front(markdown) == {
+        "status": "accepted", "date": date(2026, 9, 2), "decision-makers": ["Sato"], "consulted": ["Tanaka", "Lee"],
+        "tags": ["inference"],
+    }  # fmt: skip
+
+
+def test_machines_read_the_conditions_back():
+    adr, verdicts = fired()
+    data = machine(to_markdown(adr, verdicts, head="d" * 64))
+    assert (data["id"], data["number"], data["head"]) == (adr.id, 7, "d" * 64)
+    assert [parse_condition(c["condition"]) for c in data["conditions"]] == [c.condition for c in adr.conditions]
+    assert [c["state"] for c in data["conditions"]] == ["unmeasured", "fired", "unmeasured", "unmeasured"]
+    assert data["evidence"] == [{"id": "e-1", "kind": "imported", "sha256": "e" * 64, "run": "b" * 64}]
+    assert data["snapshots"] == {"plan": "a" * 64}
+
+
+def test_superseding_links_both_ends():
+    old = current(accepted_edits("01JOLD"))
+    new = current(accepted_edits("01JNEW", number=8)).model_copy(update={"supersedes": ("01JOLD",), "title": "Simpler"})
+    old = apply(old, Superseded(at=NOW, author="Sato", by="01JNEW"))
+    both = {"01JOLD": old, "01JNEW": new}
+    from_old, from_new = to_markdown(old, related=both), to_markdown(new, related=both)
+    assert front(from_old)["status"] == "superseded by ADR-0008"
+    assert "* Superseded by [ADR-0008: Simpler](<0008-simpler.md>)" in from_old
+    assert "* Supersedes [ADR-0007: vLLM serves the internal assistant](<0007-vllm-serves-" in from_new
+
+
+@pytest.mark.parametrize(
+    ("title", "number", "name"),
+    [
+        ("vLLM serves the internal assistant", 7, "0007-vllm-serves-the-internal-assistant.md"),
+        ("vLLM serves the internal assistant", None, "vllm-serves-the-internal-assistant.md"),
+        ("推論サーバーは vLLM", 12, "0012-推論サーバーは-vllm.md"),
+        ("🚀🚀", 3, "0003-decision.md"),
+        ("../../etc/passwd", 1, "0001-etc-passwd.md"),
+        ("ABC", 1, "0001-abc.md"),
+    ],
+)
+def test_file_names(title, number, name):
+    adr = draft("01J0", "nortia", text().model_copy(update={"title": title})).model_copy(update={"number": number})
+    assert file_name(adr) == name
+
+
+def test_a_long_title_gives_a_name_that_every_file_system_takes():
+    adr = draft("01J0", "nortia", text().model_copy(update={"title": "推" * 300}))
+    assert len(file_name(adr).encode()) < 255
+
+
+def with_text(words: str) -> Adr:
+    """A draft that says `words` wherever a person can write."""
+    flip = FlipCondition(id="c", statement=f"a {words}", owner=f"a {words}", consequence=f"a {words}")
+    return draft("01J0", "nortia", text().model_copy(update={
+        "title": f"a {words}", "headline": f"a {words}", "context": f"a {words}", "drivers": (f"a {words}",),
+        "options": (Option(title=f"a {words}", summary=f"a {words}", pros=(f"a {words}",), cons=(words,)),),
+        "chosen": f"a {words}", "outcome": f"a {words}", "confirmation": f"a {words}", "conditions": (flip,),
+        "consequences": Consequences(good=(words,)), "evidence": (), "evidence_absent": f"a {words}",
+        "people": People(decided=(f"a {words}",)), "tags": (f"a {words}",),
+    }))  # fmt: skip
+
+
+PLAIN = structure(to_markdown(with_text("word")))
+NASTY = "`*_[]()<>#|~&$!\\-+=:1. \t\"'@/{}^%"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.sampled_from(NASTY + "ab推🚀"), min_size=1, max_size=24).map(lambda s: f"{s}z"))
+@example("\n# heading\n\n## another\n\n---\n\n- x\n\n| a | b |\n|---|---|\n| 1 | 2 |z")
+@example("```\n~~~\n<script>alert(1)</script>\n<!-- -->\n![x](y)[a](b)\n[a]: b\n&lt;z")
+@example("x\r\n```\r\nflipline: 2\r\n```\r\n---\u2028# h\u0085# h\x00\x1b[31mz")
+@example("a\n===\nb\n---\n    code\n\n\tcode\n1. one\n2) two\n> quotez")
+@example("\u202etxet\u202cz")
+def test_user_text_never_becomes_structure(words):
+    markdown = to_markdown(with_text(words))
+    # paragraphs may be several: that is what a blank line in a longer text means
+    several = ("paragraph_open", "paragraph_close", "inline")
+    assert [t for t in structure(markdown) if t not in several] == [t for t in PLAIN if t not in several]
+    assert set(front(markdown)) == set(front(to_markdown(with_text("word"))))
+    assert machine(markdown)["conditions"][0]["id"] == "c"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.sampled_from(NASTY + "ab推🚀"), min_size=1, max_size=24))
+def test_a_reader_sees_what_was_written(words):
+    title = f"x{words}x"
+    (_, seen), *_ = headings(to_markdown(draft("01J0", "n", text().model_copy(update={"title": title}))))
+    assert seen == " ".join(title.split())
+
+
+def test_the_same_input_gives_the_same_bytes():
+    adr, verdicts = fired()
+    assert to_markdown(adr, verdicts) == to_markdown(adr.model_copy(deep=True), list(verdicts))
+
+
+def test_an_empty_draft_is_still_a_readable_file():
+    bare = draft("01J0", "nortia", text().model_validate({"title": "To be decided"}))
+    found = [h for _, h in headings(to_markdown(bare))]
+    assert found[:3] == ["To be decided", "Context and Problem Statement", "Considered Options"]
+    assert "No option is chosen yet." in to_markdown(bare)
+
+
+def test_the_seeds_four_stand_in_the_table():
+    markdown = to_markdown(nortia())
+    rows = [line for line in markdown.splitlines() if line.startswith("| `")]
+    assert len(rows) == len(SEEDS_FOUR)
+    assert rows[1].split(" | ")[1:3] == ["holds", "not judged"]
