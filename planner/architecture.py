@@ -43,13 +43,18 @@ class Modules(Frozen):
         """All parameters: the figure for memory, whatever is active."""
         return self.embedding + self.lm_head + self.attention + self.mlp + self.router + self.experts
 
+    @property
+    def vocabulary_projection(self) -> int:
+        """Weights that turn a hidden state into logits: the output projection, or the tied embedding table."""
+        return self.lm_head or self.embedding
+
     def active(self, expert_share: float) -> float:
         """Parameters that one token passes through in a decode step, the embedding table not counted.
 
         With tied embeddings the table is read as the output projection.
         """
-        head = self.lm_head or self.embedding
-        return head + self.attention + self.mlp + self.router + self.experts * expert_share
+        always = self.vocabulary_projection + self.attention + self.mlp + self.router
+        return always + self.experts * expert_share
 
 
 class CacheLayers(Frozen):

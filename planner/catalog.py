@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from planner.engine_facts import Engine, load_engines
 from planner.errors import InputError, SchemaTooNew, UnknownName
 from planner.frozen import Frozen
 
@@ -127,7 +128,9 @@ class Model(Frozen):
     @model_validator(mode="after")
     def _heads_divide(self) -> Model:
         if self.num_attention_heads % self.num_key_value_heads:
-            raise ValueError(f"{self.num_attention_heads} heads do not share {self.num_key_value_heads} KV heads evenly.")
+            raise ValueError(
+                f"{self.num_attention_heads} heads do not share {self.num_key_value_heads} KV heads evenly."
+            )
         return self
 
     @property
@@ -179,6 +182,7 @@ class Catalog(Frozen):
 
     models: Mapping[str, Model]
     gpus: Mapping[str, Gpu]
+    engines: Mapping[str, Engine] = {}
 
     def model(self, id: str) -> Model:
         """The model with this id, whatever the capitals. Raises UnknownName."""
@@ -188,6 +192,10 @@ class Catalog(Frozen):
         """The accelerator with this id or alias, whatever the capitals. Raises UnknownName."""
         names = {alias: g.id for g in self.gpus.values() for alias in (*g.aliases, g.name, g.id)}
         return self.gpus[_find("GPU", name, names)]
+
+    def engine(self, id: str) -> Engine:
+        """The engine with this id. Raises UnknownName."""
+        return self.engines[_find("engine", id, {i: i for i in self.engines})]
 
 
 def _find(kind: str, name: str, known: Mapping[str, str]) -> str:
@@ -208,7 +216,8 @@ def load_catalog(root: Path | None = None, overlay: Path | None = None) -> Catal
     """
     folder = root or REPOSITORY_CATALOG
     stamps = tuple(_stamp(f / name) for f in (folder, overlay) if f for name in ("models.yaml", "gpus.yaml"))
-    return _load(folder, overlay, stamps)
+    engines = tuple(_stamp(path) for path in sorted((folder / "engines").glob("*.yaml")))
+    return _load(folder, overlay, (*stamps, *engines))
 
 
 def _stamp(path: Path) -> tuple[str, int]:
@@ -220,6 +229,7 @@ def _load(folder: Path, overlay: Path | None, stamps: tuple[tuple[str, int], ...
     return Catalog(
         models=_merged(Model, "models", folder, overlay),
         gpus=_merged(Gpu, "gpus", folder, overlay),
+        engines=load_engines(folder / "engines") if (folder / "engines").is_dir() else {},
     )
 
 
@@ -243,7 +253,9 @@ def _entry(kind: type[Entry], row: dict[str, Any], path: Path, key: str) -> Entr
         field = ".".join(str(part) for part in fault["loc"]) or "entry"
         message = fault["msg"].removeprefix("Value error, ").rstrip(".")
         raise InputError(
-            f"{field}: {message}.", where=f"{path.name}, {key} {row['id']!r}", fix="Correct the field; null means unknown."
+            f"{field}: {message}.",
+            where=f"{path.name}, {key} {row['id']!r}",
+            fix="Correct the field; null means unknown.",
         ) from None
 
 
@@ -258,7 +270,9 @@ def _rows(path: Path, key: str) -> dict[str, dict[str, Any]]:
         raise InputError(f"expected 'schema: {CATALOG_SCHEMA}' and a list '{key}'.", where=path.name)
     if body.get("schema") != CATALOG_SCHEMA:
         raise SchemaTooNew(
-            f"schema {body.get('schema')!r}; this Flipline reads {CATALOG_SCHEMA}.", where=path.name, fix="Update Flipline."
+            f"schema {body.get('schema')!r}; this Flipline reads {CATALOG_SCHEMA}.",
+            where=path.name,
+            fix="Update Flipline.",
         )
     rows: dict[str, dict[str, Any]] = {}
     for n, row in enumerate(body[key], start=1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from planner.architecture import CacheLayers, cache_layers, check_tensor_parallel, modules
+from planner.architecture import CacheLayers, cache_layers, modules
 from planner.catalog import Gpu, Model
 from planner.errors import InputError
 from planner.frozen import Frozen
@@ -218,7 +218,9 @@ class MemoryBudget(Frozen):
         return self.device_total - self.outside - self.tenants
 
 
-def memory_budget(*, device_total: float, outside: float, tenants: float, weights: float, reserve: float) -> MemoryBudget:
+def memory_budget(
+    *, device_total: float, outside: float, tenants: float, weights: float, reserve: float
+) -> MemoryBudget:
     """Split a device; the KV cache gets what is left. All in bytes; raises InputError for a negative amount."""
     for name, amount in (("device total", device_total), ("outside", outside), ("tenants", tenants)):
         if amount < 0:
@@ -267,21 +269,9 @@ def device_memory(gpu: Gpu, tenants_gb: float, fraction: float | None = None) ->
         )
     outside = max(0.0, total * (1 - share) - tenants)
     return DeviceMemory(
-        total=round(total), outside=round(outside), tenants=round(tenants), gpu_memory_utilization=share, assumed=assumed
-    )
-
-
-def memory_for(
-    model: Model, quant: Quantization, gpu: Gpu, *, tensor_parallel: int = 1, tenants_gb: float = 0.0,
-    max_num_seqs: int = 256, max_num_batched_tokens: int = 8192, fraction: float | None = None,
-) -> MemoryBudget:  # fmt: skip
-    """One device's split for a model in a format. Raises InputError as the parts do."""
-    check_tensor_parallel(model, tensor_parallel)
-    device = device_memory(gpu, tenants_gb, fraction)
-    return memory_budget(
-        device_total=device.total,
-        outside=device.outside,
-        tenants=device.tenants,
-        weights=weight_bytes(model, quant).total / tensor_parallel,
-        reserve=reserve(model, max_num_seqs, max_num_batched_tokens, tensor_parallel).total,
+        total=round(total),
+        outside=round(outside),
+        tenants=round(tenants),
+        gpu_memory_utilization=share,
+        assumed=assumed,
     )

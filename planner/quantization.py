@@ -68,3 +68,12 @@ def quantization(name: str) -> Quantization:
     if key not in QUANTIZATIONS:
         raise UnknownName.from_known("quantization", name, (*QUANTIZATIONS, *_ALIASES), where="model plan")
     return QUANTIZATIONS[key]
+
+
+def runs_natively(quant: Quantization, compute_capability: str | None) -> bool:
+    """Whether the matrix units compute in the format; True where the capability is unknown or not CUDA's."""
+    try:
+        capability = float(compute_capability or "")
+    except ValueError:
+        return True
+    return quant.native_from is None or capability >= quant.native_from

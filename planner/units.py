@@ -7,8 +7,9 @@ GIB = 2**30
 
 
 def format_gb(size_bytes: float) -> str:
-    """Decimal gigabytes with one decimal: `23.1 GB`."""
-    return f"{size_bytes / GB:,.1f} GB"
+    """Decimal gigabytes with one decimal, three below 1: `23.1 GB`, `0.403 GB`."""
+    size_gb = size_bytes / GB
+    return f"{size_gb:.3f} GB" if 0 < size_gb < 1 else f"{size_gb:,.1f} GB"
 
 
 def format_gib(size_bytes: float) -> str:

@@ -1,0 +1,235 @@
+"""From requirements to a machine: what fits, how fast, how many units under both constraints, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from planner.architecture import modules
+from planner.catalog import Catalog, Gpu, Model
+from planner.conditions import Kind
+from planner.derivation import Derivation, memory_derivations, scale_derivations, speed_derivations
+from planner.errors import InputError, UnknownName
+from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
+from planner.frozen import Frozen
+from planner.memory import kv_bytes_read_per_request
+from planner.quantization import Quantization, quantization, runs_natively
+from planner.requirements import Hardware, ModelPlan, Requirements
+from planner.scaling import Cost, UnitsNeeded, cost, units_needed, units_sentence
+from planner.throughput import (
+    KINDS,
+    BatchRow,
+    Completion,
+    FirstToken,
+    ThroughputInputs,
+    batch_row,
+    completion,
+    first_token,
+    largest_batch,
+    prefill_flops,
+)
+from planner.units import GB
+
+TABLE_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class SizingSettings(Frozen):
+    """Choices that the requirements leave open. A unit is `tensor_parallel` devices that share one model."""
+
+    tensor_parallel: int = Field(default=1, ge=1, le=64)
+    max_num_seqs: int | None = Field(default=None, ge=1, le=65_536)
+    max_num_batched_tokens: int = Field(default=8192, ge=16, le=1_000_000)
+    gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
+    tenant_bandwidth_share: float = Field(default=0.0, ge=0, lt=1)
+
+
+class LaunchAdvice(Frozen):
+    """Settings that follow from the sizing.
+
+    `max_num_seqs` lets a first run at free batch find the limit; `max_num_seqs_expected` is the largest batch that
+    keeps the promise by the planning value, None when one user alone does not get it.
+    """
+
+    tensor_parallel: int
+    max_model_len: int
+    max_num_seqs: int
+    max_num_seqs_expected: int | None
+    gpu_memory_utilization: float
+    kv_cache_dtype: str
+
+
+class Sizing(Frozen):
+    """All that the Sizing page shows, as one value. Without weights that fit or a known bandwidth, `inputs` is None."""
+
+    plan: ModelPlan
+    hardware: Hardware
+    settings: SizingSettings
+    model: str
+    gpu: str
+    promise_tok_s: float
+    target_tok_s: float
+    memory: Footprint
+    inputs: ThroughputInputs | None = None
+    tables: Mapping[Kind, tuple[BatchRow, ...]] = {}
+    completion: Completion | None = None
+    units: tuple[UnitsNeeded, ...] = ()
+    first_token: FirstToken | None = None
+    cost: Cost
+    launch: LaunchAdvice
+    sentence: str
+    warnings: tuple[str, ...] = ()
+    derivations: Mapping[str, Derivation] = {}
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens of one request, input plus output, that everything here counts on."""
+        return self.memory.settings.context_tokens
+
+    @property
+    def requests_that_fit(self) -> int:
+        """Requests of that length that the KV cache of one unit holds at once."""
+        return self.memory.requests_that_fit
+
+    def row(self, kind: Kind, batch: int) -> BatchRow | None:
+        """The row of one batch in one mode, in the tables or not; None where no speed is known."""
+        known = next((r for r in self.tables.get(kind, ()) if r.batch == batch), None)
+        if known or self.inputs is None:
+            return known
+        return batch_row(self.inputs, kind, batch, self.promise_tok_s, self.target_tok_s)
+
+    def units_for(self, kind: Kind, users: int) -> UnitsNeeded | None:
+        """Units for one of the two ends of the peak; None where no speed is known."""
+        return next((u for u in self.units if u.kind is kind and u.users == users), None)
+
+    def derivation(self, key: str) -> Derivation:
+        """The explanation of one figure. Raises UnknownName."""
+        if key not in self.derivations:
+            raise UnknownName.from_known("figure", key, self.derivations, where="sizing")
+        return self.derivations[key]
+
+
+def throughput_inputs(
+    model: Model, quant: Quantization, gpu: Gpu, requirements: Requirements, memory: Footprint, settings: SizingSettings
+) -> ThroughputInputs:
+    """The speed's inputs from the catalogue; the bound takes the maker's active parameters where they are stated.
+
+    Raises InputError where the bandwidth is unknown.
+    """
+    if gpu.bandwidth_gb_s is None:
+        raise InputError("memory bandwidth is unknown.", where=gpu.id, fix="State bandwidth_gb_s in an own entry.")
+    tp, weights = settings.tensor_parallel, memory.weights
+    share = model.moe.experts_per_token / model.moe.n_routed_experts if model.moe else 0.0
+    counted = (weights.always_read + weights.experts * share) / GB
+    stated = model.nominal_active_params_b
+    nominal = stated * quant.bits / 8 if stated and "attention" in quant.narrow else (stated or 0) * 2
+    # A maker's figure above the count would make the bound slower than what it bounds.
+    active = min(nominal, counted) if nominal else counted
+    rate = matrix_rate(quant, gpu)
+    prefill = None
+    if rate:
+        body = modules(model).active(share) - modules(model).vocabulary_projection
+        prefill = prefill_flops(model, body, requirements.input_tokens) / (rate[0] * 1e12 * tp)
+    read = kv_bytes_read_per_request(model, requirements.context_tokens, memory.settings.kv_dtype, tp)
+    return ThroughputInputs(
+        active_weight_gb=active,
+        always_read_gb=weights.always_read / GB,
+        experts_gb=weights.experts / GB,
+        n_experts=model.moe.n_routed_experts if model.moe else 0,
+        experts_per_token=model.moe.experts_per_token if model.moe else 0,
+        kv_gb_per_request=read * tp / GB,
+        bandwidth_gb_s=gpu.bandwidth_gb_s * (1 - settings.tenant_bandwidth_share),
+        layers=model.num_hidden_layers,
+        tensor_parallel=tp,
+        output_tokens=requirements.output_tokens,
+        prefill_s=prefill,
+        kv_capacity=memory.requests_that_fit,
+    )
+
+
+def matrix_rate(quant: Quantization, gpu: Gpu) -> tuple[float, str] | None:
+    """Dense TFLOPS that prefill can use, and how it is known: the format's own units, else 16 bit."""
+    native = gpu.tflops(quant.computes_in) if runs_natively(quant, gpu.compute_capability) else None
+    return native or gpu.tflops("bf16")
+
+
+def size(
+    requirements: Requirements, plan: ModelPlan, hardware: Hardware, catalog: Catalog,
+    settings: SizingSettings | None = None,
+) -> Sizing:  # fmt: skip
+    """Size one model plan on one machine for the requirements.
+
+    Raises UnknownName for a model, GPU or quantization that the catalogue lacks, InputError for an architecture that
+    is not modelled or heads that do not divide. What does not fit is a warning with the way out, not an error.
+    """
+    chosen = settings or SizingSettings()
+    model, gpu, quant = catalog.model(plan.model), catalog.gpu(hardware.gpu), quantization(plan.quantization)
+    memory = footprint(model, quant, gpu, _fit_settings(requirements, plan, hardware, chosen))
+    rate = matrix_rate(quant, gpu)
+    inputs = None
+    if memory.requests_that_fit and gpu.bandwidth_gb_s is not None:
+        inputs = throughput_inputs(model, quant, gpu, requirements, memory, chosen)
+    unfit = memory_warning(model, quant, gpu, memory)
+    others = other_warnings(
+        model, quant, gpu, memory, users=requirements.peak_users_max, matrix_rate_known=rate is not None
+    )
+    speed = _speed(inputs, gpu, requirements)
+    explained = (
+        *memory_derivations(model, quant, gpu, memory),
+        *(speed_derivations(inputs, gpu, rate, speed.first_token, requirements) if inputs else ()),
+        *(scale_derivations(speed.units, speed.completion, speed.cost, gpu, requirements) if speed.completion else ()),
+    )
+    return Sizing(
+        plan=plan, hardware=hardware, settings=chosen, model=model.id, gpu=gpu.id,
+        promise_tok_s=requirements.user_tok_s_promise, target_tok_s=requirements.user_tok_s_target, memory=memory,
+        inputs=inputs, tables=speed.tables, completion=speed.completion, units=speed.units,
+        first_token=speed.first_token, cost=speed.cost, launch=_launch(memory, speed.expected_seqs, model),
+        sentence=units_sentence(speed.units, requirements, model.moe is None, chosen.tensor_parallel),
+        warnings=((unfit,) if unfit else ()) + others, derivations={d.key: d for d in explained},
+    )  # fmt: skip
+
+
+def _fit_settings(r: Requirements, plan: ModelPlan, hardware: Hardware, chosen: SizingSettings) -> FitSettings:
+    return FitSettings(
+        context_tokens=r.context_tokens, kv_dtype=plan.kv_cache_dtype, devices=chosen.tensor_parallel,
+        tenants_gb=hardware.other_tenants_gb, max_num_seqs=chosen.max_num_seqs or max(16, r.peak_users_max),
+        max_num_batched_tokens=chosen.max_num_batched_tokens, fraction=chosen.gpu_memory_utilization,
+    )  # fmt: skip
+
+
+def _launch(memory: Footprint, expected_seqs: int, model: Model) -> LaunchAdvice:
+    settings = memory.settings
+    return LaunchAdvice(
+        tensor_parallel=settings.devices, max_model_len=min(settings.context_tokens, model.max_position_embeddings),
+        max_num_seqs=max(1, min(settings.max_num_seqs, memory.requests_that_fit)),
+        max_num_seqs_expected=expected_seqs or None, kv_cache_dtype=settings.kv_dtype,
+        gpu_memory_utilization=memory.device.gpu_memory_utilization,
+    )  # fmt: skip
+
+
+class _Speed(Frozen):
+    """The speed side of a sizing; empty where no speed is known."""
+
+    tables: Mapping[Kind, tuple[BatchRow, ...]] = {}
+    units: tuple[UnitsNeeded, ...] = ()
+    first_token: FirstToken | None = None
+    completion: Completion | None = None
+    expected_seqs: int = 0
+    cost: Cost
+
+
+def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements) -> _Speed:
+    if inputs is None:
+        return _Speed(cost=cost(gpu, 1, None, None, r.budget))
+    users = sorted({r.peak_users_min, r.peak_users_max})
+    batches = sorted({*TABLE_BATCHES, *users})
+    units = tuple(units_needed(inputs, kind, n, r.user_tok_s_target) for n in users for kind in KINDS)
+    return _Speed(
+        tables={
+            kind: tuple(batch_row(inputs, kind, b, r.user_tok_s_promise, r.user_tok_s_target) for b in batches)
+            for kind in KINDS
+        },
+        units=units, first_token=first_token(inputs), completion=completion(inputs, Kind.BOUND, r.peak_users_max),
+        expected_seqs=largest_batch(inputs, Kind.PLANNING, r.user_tok_s_promise),
+        cost=cost(gpu, inputs.tensor_parallel, inputs, units[-1], r.budget),
+    )  # fmt: skip
