@@ -13,7 +13,7 @@ from planner.derivation import Derivation, memory_derivations, scale_derivations
 from planner.errors import InputError, UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
 from planner.frozen import Frozen
-from planner.memory import kv_bytes_read_per_request
+from planner.memory import kv_bytes_read_per_request, largest_context
 from planner.quantization import Quantization, quantization, runs_natively
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.scaling import Cost, UnitsNeeded, cost, units_needed, units_sentence
@@ -70,6 +70,7 @@ class Sizing(Frozen):
     promise_tok_s: float
     target_tok_s: float
     memory: Footprint
+    largest_context_at_peak: int
     inputs: ThroughputInputs | None = None
     tables: Mapping[Kind, tuple[BatchRow, ...]] = {}
     completion: Completion | None = None
@@ -182,6 +183,10 @@ def size(
     return Sizing(
         plan=plan, hardware=hardware, settings=chosen, model=model.id, gpu=gpu.id,
         promise_tok_s=requirements.user_tok_s_promise, target_tok_s=requirements.user_tok_s_target, memory=memory,
+        largest_context_at_peak=largest_context(
+            model, memory.budget.kv, requirements.peak_users_max, kv_dtype=plan.kv_cache_dtype,
+            tensor_parallel=chosen.tensor_parallel, max_num_batched_tokens=chosen.max_num_batched_tokens,
+        ),
         inputs=inputs, tables=speed.tables, completion=speed.completion, units=speed.units,
         first_token=speed.first_token, cost=speed.cost, launch=_launch(memory, speed.expected_seqs, model),
         sentence=units_sentence(speed.units, requirements, model.moe is None, chosen.tensor_parallel),

@@ -131,6 +131,22 @@ def engine_kv(
     )
 
 
+def largest_context(
+    model: Model, kv_pool_bytes: float, requests: int, *, kv_dtype: str = "fp16", tensor_parallel: int = 1,
+    max_num_batched_tokens: int = 8192,
+) -> int:  # fmt: skip
+    """Longest context in tokens, up to the model's own limit, at which `requests` fit at once; 0 when none does."""
+    low, high = 0, model.max_position_embeddings
+    while low < high:
+        middle = (low + high + 1) // 2
+        held = engine_kv(
+            model, kv_pool_bytes, middle, kv_dtype=kv_dtype, tensor_parallel=tensor_parallel,
+            max_num_batched_tokens=max_num_batched_tokens,
+        )  # fmt: skip
+        low, high = (middle, high) if held.max_concurrency >= requests else (low, middle - 1)
+    return low
+
+
 def _group_size(counts: list[int]) -> int:
     # A kind that is barely larger is not split: that would pad more than it saves.
     return max(counts) if max(counts) < 1.25 * min(counts) else min(counts)

@@ -15,6 +15,7 @@ from planner.memory import (
     engine_kv,
     kv_bytes_per_request,
     kv_bytes_per_token,
+    largest_context,
     memory_budget,
     requests_that_fit,
     reserve,
@@ -144,6 +145,14 @@ def test_requests_that_fit() -> None:
     # Case text: 40 GB of KV cache, 0.5 GB a request at 4K: 80; eight times the context: 10.
     assert requests_that_fit(40 * GB, 0.5 * GB) == 80
     assert requests_that_fit(40 * GB, 8 * 0.5 * GB) == 10
+
+
+def test_the_largest_context_for_a_number_of_requests() -> None:
+    # Llama-3.1-8B: 40 GB / (16 tokens x 131,072 B) = 19,073 blocks; 80 requests get 238 each = 3,808 tokens.
+    llama = CATALOG.model("meta-llama/Llama-3.1-8B-Instruct")
+    assert largest_context(llama, 40 * GB, 80) == 3808
+    assert largest_context(llama, 400 * GB, 1) == 131_072  # the model's own limit
+    assert largest_context(llama, 1 * GB, 1000) == 0
 
 
 def test_unified_memory_leaves_the_system_what_is_not_usable() -> None:
