@@ -72,7 +72,7 @@ def test_the_nortia_decision_as_a_file():
         *accepted_edits(),
         ConditionFired(at=NOW + timedelta(days=60), author="Flipline", fire=Fire(
             condition="few-users", at=NOW + timedelta(days=60), sentence=seen, value=5, distance=0)),
-        ConditionRetired(at=NOW + timedelta(days=61), author="Lee", condition="shared-prefix-dominates", reason="no RAG"),
+        ConditionRetired(at=NOW + timedelta(days=61), author="Lee", condition="shared-prefix-dominates", reason="-"),
     ])  # fmt: skip
     verdicts = (
         FlipVerdict(condition="engine-does-not-start", state=FlipState.UNMEASURED, sentence=""),
@@ -197,3 +197,9 @@ def test_the_seeds_four_stand_in_the_table():
     rows = [line for line in markdown.splitlines() if line.startswith("| `")]
     assert len(rows) == len(SEEDS_FOUR)
     assert rows[1].split(" | ")[1:3] == ["holds", "not judged"]
+
+
+def test_marks_that_reorder_text_or_steer_a_terminal_are_left_out():
+    markdown = to_markdown(with_text("\u202etxet\u2066 \x1b[31m\x00 family 👨\u200d👩"))
+    assert not set(markdown) & set("\u202e\u2066\x1b\x00")
+    assert "👨\u200d👩" in markdown

@@ -1,0 +1,110 @@
+"""The schema: made from nothing, made once, and the same as the row classes say."""
+
+import sqlite3
+import threading
+
+import pytest
+
+from db.migrations import MIGRATIONS
+from db.store import open_store
+from db.tables import Base
+from planner.errors import InputError, SchemaTooNew
+from tests.db.made import a_store
+
+
+def columns(path):
+    with sqlite3.connect(path) as raw:
+        tables = [r[0] for r in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        found = {t: {r[1] for r in raw.execute(f"PRAGMA table_info({t})")} for t in tables}
+    raw.close()
+    return found
+
+
+def test_the_schema_is_what_the_rows_say(store, path):
+    made = columns(path)
+    assert made.pop("migration") == {"name", "applied_at"}
+    assert made == {t.name: {c.name for c in t.columns} for t in Base.metadata.sorted_tables}
+
+
+def test_opening_again_changes_nothing_and_keeps_the_data(store, path, tmp_path):
+    before = columns(path)
+    store.close()
+    again = open_store(f"sqlite:///{path}")
+    assert [c.slug for c in again.cases.all()] == ["nortia"]
+    again.close()
+    assert columns(path) == before
+    with sqlite3.connect(path) as raw:
+        assert [r[0] for r in raw.execute("SELECT name FROM migration")] == [m.__name__ for m in MIGRATIONS]
+    raw.close()
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(path, monkeypatch):
+    def m002_breaks(connection):
+        connection.exec_driver_sql("CREATE TABLE half (id TEXT)")
+        connection.exec_driver_sql("INSERT INTO no_such_table VALUES (1)")
+
+    a_store(path.parent).close()
+    monkeypatch.setattr("db.migrations.MIGRATIONS", [*MIGRATIONS, m002_breaks])
+    with pytest.raises(InputError, match="no_such_table"):
+        open_store(f"sqlite:///{path}")
+    assert "half" not in columns(path)
+
+
+def test_a_database_of_a_newer_flipline_is_not_touched(store, path):
+    store.close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("INSERT INTO migration VALUES ('m900_from_the_future', 'x')")
+    raw.close()
+    with pytest.raises(SchemaTooNew, match="m900_from_the_future"):
+        open_store(f"sqlite:///{path}")
+
+
+def test_several_that_open_an_empty_database_at_once_make_one(path):
+    failed = []
+
+    def go():
+        try:
+            open_store(f"sqlite:///{path}").close()
+        except Exception as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=go) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failed == []
+    assert "adr_edit" in columns(path)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nonsense", "is not a database URL"),
+        ("mysql://somewhere/db", "mysql is not supported"),
+    ],
+)
+def test_a_url_that_is_none_of_ours(url, sentence):
+    with pytest.raises(InputError, match=sentence):
+        open_store(url)
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    (tmp_path / "notes.db").write_text("not a database at all " * 100)
+    with pytest.raises(InputError, match="not a Flipline database"):
+        open_store(f"sqlite:///{tmp_path}/notes.db")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="cannot be made"):
+        open_store(f"sqlite:///{tmp_path}/file/flipline.db")
+
+
+def test_pragmas_are_in_force(store):
+    with store._database.read() as session:
+
+        def ask(name):
+            return session.connection().exec_driver_sql(f"PRAGMA {name}").scalar()
+
+        assert (ask("journal_mode"), ask("foreign_keys"), ask("recursive_triggers")) == ("wal", 1, 1)
