@@ -36,11 +36,13 @@ class Axis(Frozen):
 
 
 class Parameter(Frozen):
-    """The flag or variable that plays a role, other spellings, and what the engine does without it."""
+    """The flag or variable of a role, the one that switches it off, the default; `together` are set alike."""
 
     flag: str
     default: str
+    switch_off: str = ""
     also: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
     note: str = ""
 
 

@@ -124,11 +124,10 @@ def _other(
         )  # fmt: skip
     shares = {w.criterion: w.weight for w in ws}
     behind = _lead(engine, best, shares)
-    if -behind < near_tie_margin(shares):
-        reason = (
-            f"{-behind:.3f} behind {best.name} is less than one rating step: a tie that only a measurement decides."
-        )
-        return Advice(engine=engine.id, role="challenger", reason=reason)
+    margin = near_tie_margin(shares)
+    if -behind < CHALLENGER_STEPS * margin:
+        words = "a near tie" if -behind < margin else "close enough to be worth measuring"
+        return Advice(engine=engine.id, role="challenger", reason=f"{-behind:.3f} behind {best.name}: {words}.")
     losses = {w.criterion: w.weight * (best.axes[w.criterion].rating - engine.axes[w.criterion].rating) for w in ws}
     worst = [c for c in sorted(losses, key=lambda c: -round(losses[c], 12)) if losses[c] > 0][:REASONS_NAMED]
     return Advice(

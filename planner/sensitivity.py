@@ -103,7 +103,7 @@ def _flip_weight(ratings: Ratings, weights: Mapping[str, float], best: str, k: s
     for rival in sorted(ratings.keys() - {best}):
         gain = ratings[rival][k] - ratings[best][k]
         t = tie_weight(ratings[best], ratings[rival], weights, k)
-        if t is None or (t <= SAME and now <= SAME and gain <= 0) or t >= 1 - SAME:
+        if t is None or t >= 1 - SAME or (t <= SAME and not (now <= SAME and gain > 0)):
             continue  # level only at the very end of the scale: nobody overtakes
         # Totals that are level now part on the side on which the rival's own rating weighs more.
         side = above if t > now + SAME or (abs(t - now) <= SAME and gain > 0) else below

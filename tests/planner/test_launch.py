@@ -1,0 +1,143 @@
+"""Start commands of the Nortia case, written out by hand, and what they warn about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.engine_facts import Server, load_engines, server
+from planner.errors import InputError, UnknownName
+from planner.launch import RECIPES, LaunchSettings, fairness, launch
+
+ENGINES = load_engines(Path(__file__).parents[2] / "catalog" / "engines")
+
+# Nortia: 4,096 tokens per request, plan B in FP8, FP16 KV; stage A sweeps up to 32 in flight.
+NORTIA = LaunchSettings(
+    model="Qwen/Qwen3-30B-A3B-FP8", served_name="plan-b", max_model_len=4096, max_num_seqs=32,
+    gpu_memory_utilization=0.85, prefix_caching=True, step_tokens=2048,
+    because={"max_model_len": "4,096 tokens: input plus output of the requirements"},
+)  # fmt: skip
+
+
+def _server(name: str) -> Server:
+    return server(ENGINES, name)
+
+
+def test_vllm_for_nortia() -> None:
+    plan = launch(_server("vllm"), NORTIA)
+    assert plan.command_line == (
+        "VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1 --port 8000"
+        " --served-model-name plan-b --max-model-len 4096 --max-num-seqs 32 --max-num-batched-tokens 2048"
+        " --gpu-memory-utilization 0.85 --kv-cache-dtype auto --enable-prefix-caching"
+        " --generation-config vllm --seed 0 --enable-prompt-tokens-details"
+    )
+    assert plan.stage_settings == {"max_num_seqs": "--max-num-seqs"}
+
+
+def test_llama_server_for_nortia() -> None:
+    gguf = NORTIA.model_copy(update={"model": "/models/plan-b-q8_0.gguf"})
+    # 32 slots x 4,096 tokens = 131,072 tokens of KV
+    assert launch(_server("llama-server"), gguf).command_line == (
+        "llama-server -m /models/plan-b-q8_0.gguf --host 127.0.0.1 --port 8080 --alias plan-b -np 32 -c 131072"
+        " -b 2048 --cache-type-k f16 --cache-type-v f16 --cache-prompt --seed 0 --metrics"
+    )
+
+
+def test_ollama_for_nortia_is_set_by_its_environment() -> None:
+    plan = launch(_server("ollama"), NORTIA)
+    assert plan.argv == ("ollama", "serve")
+    assert plan.environment == {
+        "OLLAMA_HOST": "127.0.0.1:11434", "OLLAMA_CONTEXT_LENGTH": "4096", "OLLAMA_NUM_PARALLEL": "32",
+        "OLLAMA_KV_CACHE_TYPE": "f16", "OLLAMA_KEEP_ALIVE": "-1", "OLLAMA_MAX_LOADED_MODELS": "1",
+    }  # fmt: skip
+    assert plan.stage_settings == {}
+
+
+def test_sglang_fraction_counts_weights_and_pool_only() -> None:
+    # (31.2 GiB weights + 60.0 GiB pool) / 121.69 GiB that a GB10 reports = 0.7494...
+    budget = {"weights_gib": 31.2, "kv_pool_gib": 60.0, "device_total_gib": 121.69, "prefix_caching": False}
+    plan = launch(_server("sglang"), NORTIA.model_copy(update=budget))
+    assert plan.command_line == (
+        "sglang serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1 --port 30000 --served-model-name plan-b"
+        " --context-length 4096 --max-running-requests 32 --chunked-prefill-size 2048 --enable-mixed-chunk"
+        " --mem-fraction-static 0.749 --kv-cache-dtype auto --disable-radix-cache --sampling-defaults openai"
+        " --random-seed 0 --enable-metrics --enable-cache-report"
+    )
+    stated = launch(_server("sglang"), NORTIA)
+    assert "--mem-fraction-static" not in stated.argv
+    assert any(w.topic == "memory" and "computes its own fraction" in w.sentence for w in stated.warnings)
+
+
+def test_every_flag_says_which_number_it_came_from() -> None:
+    plan = launch(_server("vllm"), NORTIA)
+    assert all(f.why for f in plan.flags)
+    assert {f.flag: f.why for f in plan.flags}["--max-model-len"] == NORTIA.because["max_model_len"]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_prefix_caching_off_reaches_every_engine_that_can(name: str) -> None:
+    off = launch(_server(name), NORTIA.model_copy(update={"prefix_caching": False}))
+    on = launch(_server(name), NORTIA)
+    reachable = next(f for f in _server(name).fair_run if f.topic == "prefix cache").by == "equalised"
+    assert (off.command_line != on.command_line) == reachable
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_server_is_reachable_from_this_machine_only(name: str) -> None:
+    plan = launch(_server(name), NORTIA)
+    assert plan.url.startswith("http://127.0.0.1:")
+    assert "127.0.0.1" in plan.command_line
+
+
+def test_eight_bit_kv_takes_the_nearest_type_and_says_so() -> None:
+    narrow = NORTIA.model_copy(update={"kv_cache_dtype": "fp8"})
+    assert launch(_server("ollama"), narrow).environment["OLLAMA_FLASH_ATTENTION"] == "1"
+    plan = launch(_server("llama-server"), narrow)
+    assert "--cache-type-v q8_0" in plan.command_line
+    assert any(w.topic == "KV precision" for w in plan.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("vllm", {"gpu_memory_utilization": 0.98}, "vllm#57475"),
+        ("vllm", {"quantization": "fp8"}, "fp8_per_tensor"),
+        ("llama-server", {"tensor_parallel": 2}, "no tensor parallel"),
+        ("ollama", {"quantization": "int4"}, "GGUF file decides"),
+    ],
+)
+def test_risky_settings_are_warned_about(name: str, change: dict[str, object], words: str) -> None:
+    plan = launch(_server(name), NORTIA.model_copy(update=change))
+    assert any(words in w.sentence for w in plan.warnings)
+    assert not any(words in w.sentence for w in launch(_server(name), NORTIA).warnings)
+
+
+def test_what_cannot_be_made_equal_is_a_warning() -> None:
+    kinds = {w.topic: w.kind for w in launch(_server("ollama"), NORTIA).warnings}
+    assert kinds["output length"] == "cannot"  # no ignore_eos: only per-token figures compare
+    assert "seed" not in {w.topic for w in launch(_server("vllm"), NORTIA).warnings}
+
+
+def test_the_fairness_table_covers_every_engine_and_topic() -> None:
+    table = fairness(ENGINES)
+    assert len(table) == 12
+    assert all(set(row.servers) == set(ENGINES) for row in table)
+    assert not next(row for row in table if row.topic == "output length").equal
+
+
+def test_a_plan_file_takes_the_launch_as_it_is() -> None:
+    entry = launch(_server("vllm"), NORTIA.model_copy(update={"port": 8010})).for_plan(ready_timeout_s=600)
+    assert entry.url == "http://127.0.0.1:8010"
+    assert entry.command[:3] == ("vllm", "serve", "Qwen/Qwen3-30B-A3B-FP8")
+    assert entry.environment == {"VLLM_SERVER_DEV_MODE": "1"}
+
+
+def test_an_engine_without_a_recipe_and_a_missing_flag_are_named() -> None:
+    with pytest.raises(UnknownName, match="recipe"):
+        launch(ENGINES["tensorrt_llm"], NORTIA)
+    bare = ENGINES["vllm"].model_copy(update={"parameters": {
+        k: v for k, v in ENGINES["vllm"].parameters.items() if k != "seed"
+    }})  # fmt: skip
+    with pytest.raises(InputError, match=r"parameters\.seed"):
+        launch(bare, NORTIA)
