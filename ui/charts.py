@@ -47,7 +47,9 @@ def against_concurrency(
     colours = ENGINE_COLOURS if series == "candidate" else KIND_COLOURS
     present = list(dict.fromkeys(frame[series]))
     domain = [p for p in present if p in colours]
-    scale = alt.Scale(domain=present, range=[colours[p] for p in domain]) if len(domain) == len(present) else alt.Undefined
+    scale = (
+        alt.Scale(domain=present, range=[colours[p] for p in domain]) if len(domain) == len(present) else alt.Undefined
+    )
     tooltip = [
         alt.Tooltip(f"{series}:N", title=t("Series")),
         alt.Tooltip("batch:Q", title=t("In flight")),

@@ -1,0 +1,117 @@
+"""Overview: the one screen for the meeting. Decision, hypotheses, flip conditions, what happens next."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from decisions.record import Status
+from services.verdicts import judge_adr, judge_hypotheses, missing, users_served
+from ui.cached import state as read_state
+from ui.cached import workspace
+from ui.charts import against_concurrency
+from ui.parts import go_to, head, kind_badge, plain, state_badge
+from ui.session import open_case
+from ui.text import t
+from ui.views import speed_frame
+
+ws = workspace()
+state = open_case()
+r = state.requirements
+
+head("overview", t("Where this decision stands, what would change it, and what is missing before the next meeting."))
+
+decision = next(
+    (
+        a
+        for status in (Status.ACCEPTED, Status.PROPOSED, Status.DRAFT)
+        for a in reversed(state.adrs)
+        if a.status is status
+    ),
+    None,
+)
+with st.container(border=True):
+    if decision:
+        number = f"ADR-{decision.number:04d} · " if decision.number else ""
+        st.markdown(f"{state_badge(decision.status)} {number}**{plain(decision.title)}**")
+    st.markdown(f"## {plain(users_served(state).sentence)}")
+    if state.sizing:
+        st.markdown(f"{kind_badge('planning')} {plain(state.sizing.sentence)}")
+
+fired = [(decision, f) for f in decision.fires] if decision else []
+for adr, fire in fired:
+    st.error(
+        f"**{t('A condition fired and waits for an answer.')}** {plain(fire.sentence)}",
+        icon=":material/notifications_active:",
+    )
+    go_to("adr-log", t("Answer it:"))
+
+left, right = st.columns(2)
+with left:
+    st.subheader(t("Hypotheses"))
+    verdicts = judge_hypotheses(state)
+    if not verdicts:
+        go_to("poc-plan", t("No plan says yet what is tested."))
+    for v in verdicts:
+        st.markdown(f"{state_badge(v.verdict.state)} **{v.hypothesis.id}** {plain(v.hypothesis.statement)}")
+        if v.hypothesis.warning and not v.verdict.decided:
+            st.caption(plain(v.hypothesis.warning))
+        elif v.verdict.decided and v.verdict.kind:
+            st.caption(f"{kind_badge(v.verdict.kind)} {plain(v.verdict.sentence)}")
+with right:
+    st.subheader(t("What would change the decision"))
+    flips = judge_adr(state, decision) if decision else ()
+    if not flips:
+        go_to("decision", t("No decision is drafted, so nothing can re-open it."))
+    for f in flips:
+        flip = decision.condition(f.condition) if decision else None
+        st.markdown(f"{state_badge(f.state)} `{flip.in_words() if flip else f.condition}`")
+        if flip and flip.consequence:
+            st.caption(t("Then: {what}", what=plain(flip.consequence)))
+
+frame = speed_frame(state)
+if r and not frame.empty:
+    a, b = st.columns(2)
+    with a:
+        st.markdown(f"**{t('Speed per user')}**")
+        st.altair_chart(
+            against_concurrency(
+                frame[frame.metric == "user_tok_s"], y="value", y_title=t("tok/s per user (p5)"),
+                required=r.user_tok_s_promise, required_label=t("promised {x:g} tok/s", x=r.user_tok_s_promise),
+                series="series", log=True,
+            ),
+            alt=t("Speed per user against requests in flight"),
+        )  # fmt: skip
+    with b:
+        st.markdown(f"**{t('Total output')}**")
+        st.altair_chart(
+            against_concurrency(
+                frame[frame.metric == "output_tok_s"], y="value", y_title=t("tok/s in total"), series="series"
+            ),
+            alt=t("Total output against requests in flight"),
+        )
+
+open_points = missing(state)
+st.subheader(t("Before the next meeting"))
+if not open_points:
+    st.markdown(t("Nothing is missing."))
+for sentence, url in open_points:
+    go_to(url, t(sentence))
+
+st.subheader(t("All cases"))
+rows = []
+for case in ws.store.cases.all():
+    one = state if case.id == state.case.id else read_state(case.id)
+    newest = one.adrs[-1] if one.adrs else None
+    states = [f.state for f in judge_adr(one, newest)] if newest else []
+    rows.append(
+        {
+            t("Case"): case.title,
+            t("Decision"): newest.title if newest else t("none"),
+            t("Status"): str(newest.status) if newest else "–",
+            t("Fired"): sum(s == "fired" for s in states),
+            t("Near"): sum(s == "near" for s in states),
+            t("Runs"): len(one.runs),
+        }
+    )
+st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("All cases with their decision and its conditions"))

@@ -1,0 +1,97 @@
+"""Cases: begin one, save its requirements, and what a change of them leaves behind."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from db.cases import Case, RequirementsVersion
+from db.ids import new_id
+from planner.capacity import Sizing, size
+from planner.errors import FliplineError, InputError
+from planner.poc import first_fault
+from planner.requirements import ModelPlan, Requirements
+from services.workspace import Workspace, now
+
+
+def requirements_from(fields: dict[str, object]) -> Requirements:
+    """Build requirements from raw values; raises InputError with the first fault in one sentence."""
+    try:
+        return Requirements.model_validate(fields)
+    except ValidationError as e:
+        raise InputError(first_fault(e), where="requirements") from None
+
+
+def begin_case(ws: Workspace, title: str, requirements: Requirements, author: str, slug: str = "") -> Case:
+    """Begin a case with its first requirements, both or neither.
+
+    Raises ConflictError when the name is taken, InputError for an empty title.
+    """
+    if not title.strip():
+        raise InputError("a case needs a title.", where="case", fix="Write what is decided, in a few words.")
+    at = now()
+    name = slug or re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or new_id(at).lower()
+    case = Case(id=new_id(at), slug=name, title=title.strip(), created_at=at, created_by=author)
+    _check_names(ws, requirements)
+    with ws.store.transaction():
+        ws.store.cases.add(case)
+        ws.store.cases.save_requirements(case.id, requirements, at=at, author=author)
+    return case
+
+
+def save_requirements(
+    ws: Workspace, case: str, requirements: Requirements, author: str, after: int
+) -> RequirementsVersion:
+    """Store a new version; raises ConflictError when somebody saved after version `after` was opened."""
+    _check_names(ws, requirements)
+    return ws.store.cases.save_requirements(case, requirements, at=now(), author=author, after=after)
+
+
+def _check_names(ws: Workspace, r: Requirements) -> None:
+    """Unknown models, GPUs and formats are caught here, before anything is stored or started."""
+    for plan in r.model_plans:
+        size(r, plan, r.hardware[0], ws.catalog)
+    for hardware in r.hardware:
+        ws.catalog.gpu(hardware.gpu)
+
+
+class Sized(NamedTuple):
+    """The sizing of one model plan, or the sentence that says why there is none."""
+
+    plan: ModelPlan
+    sizing: Sizing | None
+    problem: str = ""
+
+
+def sizings(ws: Workspace, r: Requirements, hardware_index: int = 0) -> tuple[Sized, ...]:
+    """Every model plan on one of the machines, the favourite first."""
+    ordered = sorted(r.model_plans, key=lambda p: not p.favourite)
+    return tuple(_sized(ws, r, plan, hardware_index) for plan in ordered)
+
+
+def _sized(ws: Workspace, r: Requirements, plan: ModelPlan, hardware_index: int) -> Sized:
+    try:
+        return Sized(plan, size(r, plan, r.hardware[hardware_index], ws.catalog))
+    except FliplineError as e:
+        return Sized(plan, None, str(e))
+
+
+def favourite_sizing(ws: Workspace, r: Requirements) -> Sizing:
+    """The sizing that the plan rests on: favourite model plan on the first machine."""
+    return size(r, r.favourite_plan, r.hardware[0], ws.catalog)
+
+
+class Change(NamedTuple):
+    """One field that differs between two versions of the requirements."""
+
+    field: str
+    before: str
+    after: str
+
+
+def changes(old: Requirements, new: Requirements) -> tuple[Change, ...]:
+    """Fields that differ, as text."""
+    a, b = old.model_dump(mode="json"), new.model_dump(mode="json")
+    return tuple(Change(k, str(a[k]), str(b[k])) for k in b if a.get(k) != b[k])

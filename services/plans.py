@@ -1,0 +1,178 @@
+"""From a case to its plan file: candidates with launch commands from the sizing, contract, points, hypotheses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from db.plans import StoredPlan
+from planner.capacity import Sizing
+from planner.conditions import Kind
+from planner.engine_facts import server
+from planner.errors import NotAllowed
+from planner.gates import RunForm
+from planner.launch import LaunchPlan, LaunchSettings, launch
+from planner.planning import Roles, estimate_minutes, load_points, make_plan
+from planner.poc import Plan, PlanCandidate, plan_from_yaml
+from planner.predictions import bound_tok_s, predict
+from planner.requirements import Requirements
+from planner.scoring import Score
+from planner.throughput import total_tok_s
+from services.cases import favourite_sizing
+from services.scores import case_score
+from services.verdicts import rejudge
+from services.workspace import Workspace, now
+
+# The server that stands for an engine in a measurement. Ollama runs llama.cpp's llama-server and hides its metrics and
+# the switch that fixes the answer length, so the baseline is measured on llama-server itself.
+SERVER_OF = {"ollama": "llama-server"}
+# What vLLM and SGLang are told to convert at load; other formats need a checkpoint that is stored in them.
+CONVERTS = {"fp8": "fp8_per_tensor"}
+
+
+class PlanChoices(NamedTuple):
+    """What a person states before the plan is written; empty means not stated, and then it is not equal either."""
+
+    model_revision: str = ""
+    gguf_file: str = ""
+    load_generator: str = "same machine"
+    starts: int = 3
+    repeats: int = 1
+    requests_per_point: int = 24
+
+
+class Drafted(NamedTuple):
+    """A plan that is not stored yet, with the launches that explain its commands and the time it will take."""
+
+    plan: Plan
+    launches: dict[str, LaunchPlan]
+    minutes: float
+    unstated: tuple[str, ...]
+
+
+AS_DERIVED = PlanChoices()
+
+
+def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoices = AS_DERIVED) -> Drafted:
+    """Derive the plan of a case.
+
+    Raises NotAllowed when no engine passes the gates or the model does not fit.
+    """
+    score = case_score(ws, r)
+    sizing = favourite_sizing(ws, r)
+    if score.favourite is None:
+        raise NotAllowed(score.sentence, where="PoC plan")
+    if sizing.inputs is None:
+        raise NotAllowed(sizing.sentence, where="PoC plan", fix="Change the model plan or the hardware first.")
+    roles = Roles(score.favourite, score.baseline)
+    points = load_points(r, sizing.launch.max_num_seqs_expected or 1, choices.requests_per_point)
+    engines = [score.favourite, *([score.baseline] if score.baseline else [])]
+    launches = {e: launch_of(ws, score, r, sizing, e, choices) for e in engines}
+    candidates = tuple(
+        PlanCandidate(
+            id=e,
+            role="favourite" if e == score.favourite else "baseline",
+            engine=launches[e].engine,
+            model_name=r.favourite_plan.model,
+            launch=launches[e].for_plan(),
+            contract=_contract(score, r, sizing, e, launches[e]),
+            bound_tok_s=bound_tok_s(sizing, points) if e == score.favourite else {},
+        )
+        for e in engines
+    )
+    shared = {
+        "model": r.favourite_plan.model,
+        "model_revision": choices.model_revision,
+        "tokenizer": r.favourite_plan.model,
+        "sampling": "temperature 0",
+        "load_generator": choices.load_generator,
+    }
+    plan = make_plan(
+        case=case_slug,
+        title=f"{ws.store.cases.get(case_slug).title}: {score.sentence}",
+        requirements=r,
+        roles=roles,
+        candidates=candidates,
+        points=points,
+        shared_contract={k: v for k, v in shared.items() if v},
+        declared_differences=tuple(dict.fromkeys(d for e in engines for d in _form(score, e).declared)),
+        expectations=predict(sizing, roles.favourite, points, now()),
+        now=now(),
+    ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
+    return Drafted(
+        plan, launches, estimate_minutes(plan, _speeds(plan, sizing)), tuple(k for k, v in shared.items() if not v)
+    )
+
+
+def _speeds(plan: Plan, sizing: Sizing) -> dict[str, float]:
+    """Planning value of the total speed per closed point, in tok/s."""
+    if sizing.inputs is None:
+        return {}
+    return {p.name: total_tok_s(sizing.inputs, Kind.PLANNING, p.in_flight) for p in plan.load_points if p.in_flight}
+
+
+def _form(score: Score, engine: str) -> RunForm:
+    form = score.of(engine).form
+    if form is None:
+        raise NotAllowed(f"{engine} reads no form of this model plan.", where="PoC plan", fix="Change the model plan.")
+    return form
+
+
+def launch_of(
+    ws: Workspace, score: Score, r: Requirements, sizing: Sizing, engine: str, choices: PlanChoices
+) -> LaunchPlan:
+    """The start command of one engine, every flag with the number that it came from."""
+    form, plan, advice = _form(score, engine), r.favourite_plan, sizing.launch
+    found = server(ws.catalog.engines, SERVER_OF.get(engine, engine))
+    gguf = choices.gguf_file or f"{plan.model.split('/')[-1]}-{form.quantization.upper()}.gguf"
+    return launch(
+        found,
+        LaunchSettings(
+            model=gguf if form.weight_format == "gguf" else plan.model,
+            served_name=plan.model,
+            max_model_len=advice.max_model_len,
+            max_num_seqs=advice.max_num_seqs,
+            gpu_memory_utilization=round(advice.gpu_memory_utilization, 3),
+            kv_cache_dtype=plan.kv_cache_dtype,
+            quantization=CONVERTS.get(plan.quantization) if form.weight_format == "safetensors" else None,
+            tensor_parallel=advice.tensor_parallel,
+            because={
+                "max_model_len": f"context of {r.context_tokens:,} tokens, input plus output (requirements)",
+                "max_num_seqs": f"largest point of stage A's sweep; {sizing.requests_that_fit} would fit (sizing). "
+                "Stage B sets the limit that keeps the promise",
+                "gpu_memory_utilization": "share of the device that the sizing leaves to the engine",
+                "kv_cache_dtype": f"model plan {plan.id}",
+                "quantization": f"model plan {plan.id}: {plan.quantization}",
+            },
+        ),
+    )
+
+
+def _contract(score: Score, r: Requirements, sizing: Sizing, engine: str, started: LaunchPlan) -> dict[str, str]:
+    form = _form(score, engine)
+    return {
+        "engine": started.engine,
+        "engine_version": started.version,
+        "weight_format": form.weight_format,
+        "quantization": form.quantization,
+        "kv_cache_dtype": r.favourite_plan.kv_cache_dtype,
+        "output_length": "fixed",
+        "max_model_len": str(sizing.launch.max_model_len),
+        "max_num_seqs": str(sizing.launch.max_num_seqs),
+        "prefix_caching": "on",
+        "tensor_parallel": str(sizing.launch.tensor_parallel),
+    }
+
+
+def save_plan(ws: Workspace, case: str, plan: Plan, author: str) -> StoredPlan:
+    """Store a plan and judge the case again under it."""
+    stored = ws.store.plans.add(case, plan, at=now(), author=author)
+    rejudge(ws, case)
+    return stored
+
+
+def upload_plan(ws: Workspace, case: str, name: str, text: str, author: str) -> StoredPlan:
+    """Store an edited plan file; raises InputError with the field that is wrong, SchemaTooNew."""
+    plan = plan_from_yaml(text, where=name)
+    stored = ws.store.plans.add(case, plan, at=now(), author=author, body=text.encode())
+    rejudge(ws, case)
+    return stored

@@ -1,0 +1,75 @@
+"""The shipped cases: Nortia, ready to walk, and "two cores", measured on a real server."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bundle.folder import unpack
+from planner.conditions import Evidence, Kind
+from planner.metrics import METRICS
+from services.cases import begin_case, requirements_from
+from services.decisions import begin_draft
+from services.evidence import take_in_all
+from services.plans import draft_plan, save_plan, upload_plan
+from services.verdicts import asked_conditions, case_state, rejudge
+from services.workspace import ROOT, Workspace
+
+CASES = ROOT / "catalog" / "cases"
+AUTHOR = "Flipline"
+
+
+def install_shipped(ws: Workspace) -> None:
+    """Put the shipped cases into an empty store; a store that has any case is left alone."""
+    if ws.store.cases.all():
+        return
+    with ws.store.transaction():
+        for path in sorted(CASES.glob("*.yaml")):
+            install(ws, path)
+
+
+def install(ws: Workspace, path: Path) -> None:
+    """Install one case file: requirements, plan, imported figures, bundles beside it, and a draft ADR."""
+    data: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    r = requirements_from(data["requirements"])
+    case = begin_case(ws, data["title"], r, AUTHOR, slug=data["slug"])
+    folder = path.with_suffix("")
+    plan_file = folder / "plan.yaml"
+    if plan_file.is_file():
+        upload_plan(ws, case.id, plan_file.name, plan_file.read_text(encoding="utf-8"), AUTHOR)
+    else:
+        save_plan(ws, case.id, draft_plan(ws, case.slug, r).plan, AUTHOR)
+    ws.store.evidence.add(
+        case.id, [_imported(data["slug"], i, row) for i, row in enumerate(data.get("imported", []), 1)]
+    )
+    archive = folder / "bundles.zip"
+    if archive.is_file():
+        state = case_state(ws, case.id)
+        levels = state.plan.service_levels if state.plan else ()
+        with tempfile.TemporaryDirectory() as scratch:
+            unpack(archive, Path(scratch))
+            take_in_all(ws, case.id, Path(scratch), AUTHOR, asked_conditions(state.plan, ()), levels)
+    rejudge(ws, case.id)
+    begin_draft(ws, case.id, AUTHOR)
+
+
+def _imported(slug: str, i: int, row: dict[str, Any]) -> Evidence:
+    return Evidence(
+        id=f"imported/{slug}/{i}",
+        metric=row["metric"],
+        statistic=row["statistic"],
+        value=row["value"],
+        unit=METRICS[row["metric"]].unit,
+        kind=Kind.IMPORTED,
+        source=row["source"],
+        at=datetime.fromisoformat(row["at"]),
+        candidate=row["candidate"],
+        load_point=row["load_point"],
+        n=row.get("n"),
+        by=AUTHOR,
+        note=row["note"],
+    )

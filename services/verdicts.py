@@ -1,0 +1,237 @@
+"""Everything that is known about a case, and what it says: hypotheses, service levels, flip conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from db.cases import Case, RequirementsVersion
+from db.plans import StoredPlan
+from db.runs import Run
+from db.verdicts import Judged
+from decisions.flips import FlipVerdict, fired_edit, judge_flips, new_events
+from decisions.record import Adr, Status
+from planner.capacity import Sizing
+from planner.conditions import Condition, Context, Evidence, State, Verdict
+from planner.contract import Contract
+from planner.errors import FliplineError
+from planner.evaluate import combine, evaluate
+from planner.poc import Hypothesis, Plan
+from planner.predictions import predict
+from planner.requirements import Requirements
+from planner.scoring import static_evidence
+from services.cases import favourite_sizing
+from services.evidence import counted_for
+from services.workspace import Workspace, now
+
+
+class CaseState(NamedTuple):
+    """A case as it stands: what was required, planned, predicted and seen."""
+
+    case: Case
+    version: RequirementsVersion | None
+    requirements: Requirements | None
+    stored_plan: StoredPlan | None
+    plan: Plan | None
+    sizing: Sizing | None
+    runs: tuple[Run, ...]
+    evidence: tuple[Evidence, ...]
+    adrs: tuple[Adr, ...]
+    context: Context
+
+    @property
+    def plan_is_stale(self) -> bool:
+        """The requirements changed after the plan was made."""
+        return bool(self.plan and self.version and self.plan.requirements_sha256 != self.version.sha256)
+
+
+def case_state(ws: Workspace, name: str) -> CaseState:
+    """Read a case by id or slug; raises UnknownName."""
+    case = ws.store.cases.get(name)
+    version = ws.store.cases.current_requirements(case.id)
+    requirements = version.requirements() if version else None
+    plans = ws.store.plans.of_case(case.id)
+    stored_plan = plans[-1] if plans else None
+    plan = stored_plan.plan() if stored_plan else None
+    sizing = _sizing(ws, requirements)
+    runs = ws.store.runs.of_case(case.id)
+    adrs = ws.store.adrs.all(case=case.id)
+    evidence = ws.store.evidence.of_case(case.id)
+    asked = asked_conditions(plan, adrs)
+    known = (
+        *counted_for(ws, runs, evidence, asked),
+        *_predictions(plan, sizing),
+        *_documented(ws, requirements, plan),
+    )
+    context = Context(
+        now=now(),
+        points=plan.points() if plan else None,
+        contracts=ws.store.evidence.contracts({e.contract for e in evidence if e.contract}),
+        decided=_decided(plan),
+    )
+    return CaseState(case, version, requirements, stored_plan, plan, sizing, runs, known, adrs, context)
+
+
+def asked_conditions(plan: Plan | None, adrs: Sequence[Adr]) -> tuple[Condition, ...]:
+    """Every condition that is asked about: their thresholds are what a summary has to count."""
+    of_plan = plan.all_conditions() if plan else ()
+    of_adrs = tuple(f.condition for a in adrs for f in a.active_conditions if f.condition)
+    return (*of_plan, *of_adrs)
+
+
+def _sizing(ws: Workspace, requirements: Requirements | None) -> Sizing | None:
+    try:
+        return favourite_sizing(ws, requirements) if requirements else None
+    except FliplineError:  # the Sizing page says why; verdicts only lose their expectation
+        return None
+
+
+def _predictions(plan: Plan | None, sizing: Sizing | None) -> tuple[Evidence, ...]:
+    if plan is None or sizing is None:
+        return ()
+    favourites = [c.id for c in plan.candidates if c.role == "favourite"]
+    return tuple(e for c in favourites for e in predict(sizing, c, plan.load_points, now()))
+
+
+def _documented(ws: Workspace, r: Requirements | None, plan: Plan | None) -> tuple[Evidence, ...]:
+    """Catalogue facts about each candidate: whether it is maintained and reads the model's format on this GPU."""
+    if r is None:
+        return ()
+    gpu = ws.catalog.gpu(r.hardware[0].gpu)
+    engine_of = {"llama-server": "ollama"}
+    candidates = {c.id: engine_of.get(c.engine, c.engine) for c in (plan.candidates if plan else ())}
+    known = {c: e for c, e in candidates.items() if e in ws.catalog.engines}
+    return tuple(
+        static_evidence(
+            ws.catalog.engines,
+            r.favourite_plan,
+            r.hardware[0],
+            gpu.compute_capability,
+            at=now(),
+            candidates=known or None,
+        )
+    )
+
+
+def _decided(plan: Plan | None) -> dict[str, Contract]:
+    """The contract asked for, per candidate, without what a stage's rule sets later."""
+    if plan is None:
+        return {}
+    later = {s.rule.setting for s in plan.stages if s.rule}
+    return {
+        c.id: Contract(shared=plan.shared_contract, candidate={k: v for k, v in c.contract.items() if k not in later})
+        for c in plan.candidates
+    }
+
+
+class HypothesisVerdict(NamedTuple):
+    """A hypothesis and what is known about it; the parts are its conditions."""
+
+    hypothesis: Hypothesis
+    verdict: Verdict
+    parts: tuple[Verdict, ...]
+
+
+def judge_hypotheses(state: CaseState) -> tuple[HypothesisVerdict, ...]:
+    """Every hypothesis of the plan, in its order."""
+    if state.plan is None:
+        return ()
+    found = []
+    for h in state.plan.hypotheses:
+        parts = tuple(evaluate(c, state.evidence, state.context) for c in h.conditions)
+        found.append(HypothesisVerdict(h, combine("all of", parts), parts))
+    return tuple(found)
+
+
+def judge_adr(state: CaseState, adr: Adr) -> tuple[FlipVerdict, ...]:
+    """Every flip condition of one ADR today."""
+    return judge_flips(adr, state.evidence, state.context)
+
+
+def judge_levels(state: CaseState) -> dict[tuple[str, str], Verdict]:
+    """All service levels together, per candidate and load point of the plan."""
+    if state.plan is None:
+        return {}
+    found = {}
+    for c in state.plan.candidates:
+        for point in state.plan.load_points:
+            asked = [level.at(point.name).model_copy(update={"candidate": c.id}) for level in state.plan.service_levels]
+            if asked:
+                found[c.id, point.name] = combine("all of", [evaluate(a, state.evidence, state.context) for a in asked])
+    return found
+
+
+class Users(NamedTuple):
+    """How many simultaneous users get the promise on one unit, and how that is known; None: no point decides it."""
+
+    users: int | None
+    kind: str
+    sentence: str
+
+
+def users_served(state: CaseState) -> Users:
+    """The largest closed load point at which the favourite keeps every service level."""
+    r, plan = state.requirements, state.plan
+    if r is None or plan is None:
+        return Users(None, "", "No plan says yet what is measured.")
+    need = f"you need {r.peak_users_min} to {r.peak_users_max}"
+    favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
+    levels = judge_levels(state)
+    closed = sorted((p.in_flight, p.name) for p in plan.load_points if p.in_flight)
+    judged = [(n, levels[favourite, name]) for n, name in closed if (favourite, name) in levels]
+    kept = [(n, v) for n, v in judged if v.side == "holds"]
+    if kept:
+        n, v = kept[-1]
+        kind = v.kind.value if v.kind else ""
+        return Users(n, kind, f"{n} simultaneous users get the promise on one unit ({kind}); {need}.")
+    if judged and all(v.side == "fails" for _, v in judged):
+        return Users(0, "measured", f"No load that was measured keeps the promise on one unit; {need}.")
+    return Users(None, "", f"How many users get the promise on one unit is not measured; {need}.")
+
+
+def rejudge(ws: Workspace, name: str) -> tuple[FlipVerdict, ...]:
+    """Judge all again after evidence arrived: history is kept, newly fired conditions become events of their ADR."""
+    state = case_state(ws, name)
+    at = now()
+    fired: list[FlipVerdict] = []
+    with ws.store.transaction():
+        rows = [
+            Judged(condition=v.hypothesis.id, at=at, state=v.verdict.state.value, value=v.verdict.value,
+                   distance=v.verdict.distance, sentence=v.verdict.sentence, evidence=v.verdict.used)
+            for v in judge_hypotheses(state)
+        ]  # fmt: skip
+        ws.store.verdicts.record(state.case.id, rows)
+        for adr in state.adrs:
+            if adr.status is not Status.ACCEPTED:
+                continue
+            now_judged = judge_adr(state, adr)
+            new = new_events(ws.store.verdicts.last_states(state.case.id, adr.id), now_judged)
+            for v in new:
+                ws.store.adrs.append(adr.id, fired_edit(v, at=at))
+            fired += new
+            ws.store.verdicts.record(state.case.id, [
+                Judged(condition=v.condition, adr=adr.id, at=at, state=v.state.value, value=v.value,
+                       distance=v.distance, sentence=v.sentence, evidence=v.used)
+                for v in now_judged
+            ])  # fmt: skip
+    return tuple(fired)
+
+
+def missing(state: CaseState) -> tuple[tuple[str, str], ...]:
+    """What is missing before the next meeting: sentence and the page that mends it."""
+    found: list[tuple[str, str]] = []
+    if state.requirements is None:
+        return (("The requirements are not written yet.", "requirements"),)
+    if state.plan is None:
+        found.append(("There is no PoC plan yet.", "poc-plan"))
+    elif state.plan_is_stale:
+        found.append(("The requirements changed after the plan was made.", "poc-plan"))
+    verdicts = judge_hypotheses(state)
+    open_ones = [v.hypothesis.id for v in verdicts if v.verdict.state in (State.UNMEASURED, State.UNDECIDED)]
+    if open_ones:
+        found.append((f"{', '.join(open_ones)}: not measured, or not enough.", "measure"))
+    if not state.adrs:
+        found.append(("No decision is drafted.", "decision"))
+    elif not any(a.status is Status.ACCEPTED for a in state.adrs):
+        found.append(("The decision is not accepted.", "decision"))
+    return tuple(found)

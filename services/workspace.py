@@ -1,0 +1,54 @@
+"""Where a team's data lives, and the clock: opened once, handed to every use case."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from db.store import Store, open_store
+from planner.catalog import Catalog, load_catalog
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Workspace(NamedTuple):
+    """Store, catalogue and the folder that keeps bundles and jobs."""
+
+    store: Store
+    catalog: Catalog
+    home: Path
+
+    @property
+    def runs(self) -> Path:
+        """Where bundles are kept after they were taken in."""
+        return self.home / "runs"
+
+    @property
+    def jobs(self) -> Path:
+        """Where bench writes while it measures."""
+        return self.home / "jobs"
+
+
+def now() -> datetime:
+    """The one place that asks the clock."""
+    return datetime.now(UTC)
+
+
+def open_workspace(home: Path | None = None, url: str | None = None) -> Workspace:
+    """Open the workspace at `home` (FLIPLINE_HOME, else var/), its database at `url` (FLIPLINE_DATABASE_URL).
+
+    Raises InputError for a database that is none of ours, SchemaTooNew for one of a newer Flipline.
+    """
+    folder = (home or Path(os.environ.get("FLIPLINE_HOME") or ROOT / "var")).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    overlay = folder / "catalog"
+    workspace = Workspace(
+        open_store(url or os.environ.get("FLIPLINE_DATABASE_URL") or f"sqlite:///{folder / 'flipline.db'}"),
+        load_catalog(overlay=overlay if overlay.is_dir() else None),
+        folder,
+    )
+    workspace.runs.mkdir(exist_ok=True)
+    workspace.jobs.mkdir(exist_ok=True)
+    return workspace

@@ -1,0 +1,59 @@
+"""Every cached read of the screens: the workspace once per process, kept bundles by their hash."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from bundle.samples import e2e_ms, ttft_ms, user_tok_s
+from services.evidence import read_kept
+from services.shipped import install_shipped
+from services.verdicts import CaseState, case_state
+from services.workspace import Workspace, open_workspace
+
+
+@st.cache_resource
+def workspace() -> Workspace:
+    """The workspace of this process; an empty one gets the shipped cases."""
+    ws = open_workspace()
+    install_shipped(ws)
+    return ws
+
+
+def state(case: str) -> CaseState:
+    """A case as it stands now; read anew at every rerun, since others write too."""
+    return case_state(workspace(), case)
+
+
+@st.cache_data(max_entries=64)
+def requests_of(sha256: str) -> pd.DataFrame:
+    """Requests of a kept bundle: point, repeat, scheduled_s, outcome, ttft_ms, user_tok_s, e2e_ms, tokens."""
+    ws = workspace()
+    data = read_kept(ws, ws.store.runs.get(sha256))
+    return pd.DataFrame(
+        [
+            {
+                "point": r.point.name, "repeat": r.repeat.repeat, "request": rec.request,
+                "scheduled_s": rec.scheduled_s, "outcome": rec.outcome, "ttft_ms": ttft_ms(rec), "user_tok_s": user_tok_s(rec), "e2e_ms": e2e_ms(rec),
+                "output_tokens": rec.output_tokens, "error": rec.error,
+            }
+            for r in data.repeats
+            for rec in r.records
+            if rec.cohort == "load"
+        ]
+    )  # fmt: skip
+
+
+@st.cache_data(max_entries=64)
+def telemetry_of(sha256: str) -> pd.DataFrame:
+    """Server metrics of a kept bundle: point, repeat, t_s, name, value."""
+    ws = workspace()
+    data = read_kept(ws, ws.store.runs.get(sha256))
+    return pd.DataFrame(
+        [
+            {"point": r.point.name, "repeat": r.repeat.repeat, "t_s": s.t_s, "name": s.name, "value": s.value}
+            for r in data.repeats
+            for s in r.telemetry
+        ],
+        columns=["point", "repeat", "t_s", "name", "value"],
+    )

@@ -1,0 +1,124 @@
+"""Small things that every page uses: heads, badges, messages, the way to the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import streamlit as st
+
+from planner.derivation import Derivation
+from planner.errors import FliplineError
+from ui.registry import BY_URL, PAGES
+from ui.text import t
+
+
+class Look(NamedTuple):
+    """Colour and icon of a word; never colour alone."""
+
+    colour: str
+    icon: str
+
+
+STATES: dict[str, Look] = {
+    "holds": Look("green", ":material/check_circle:"),
+    "fails": Look("red", ":material/cancel:"),
+    "near": Look("orange", ":material/warning:"),
+    "unmeasured": Look("gray", ":material/radio_button_unchecked:"),
+    "unmeasurable": Look("gray", ":material/block:"),
+    "undecided": Look("blue", ":material/hourglass_empty:"),
+    "invalid run": Look("orange", ":material/report:"),
+    "expired": Look("orange", ":material/event_busy:"),
+    "conflicting": Look("orange", ":material/call_split:"),
+    "armed": Look("green", ":material/shield:"),
+    "fired": Look("red", ":material/notifications_active:"),
+    "pass": Look("green", ":material/check:"),
+    "fail": Look("red", ":material/close:"),
+    "unknown": Look("blue", ":material/help:"),
+    "draft": Look("gray", ":material/edit_note:"),
+    "proposed": Look("blue", ":material/how_to_vote:"),
+    "accepted": Look("green", ":material/verified:"),
+    "rejected": Look("red", ":material/thumb_down:"),
+    "superseded": Look("gray", ":material/redo:"),
+    "deprecated": Look("gray", ":material/archive:"),
+}
+KINDS: dict[str, str] = {
+    "measured": "green", "observed": "green", "imported": "orange", "entered": "orange", "documented": "gray",
+    "simulated": "violet", "planning": "blue", "coverage": "blue", "bound": "blue",
+}  # fmt: skip
+
+
+def state_badge(state: str) -> str:
+    """A state as an inline badge: word, colour and icon."""
+    look = STATES[str(state)]
+    return f":{look.colour}-badge[{look.icon} {t(str(state))}]"
+
+
+def kind_badge(kind: str) -> str:
+    """How a figure is known, as an inline badge."""
+    return f":{KINDS[str(kind)]}-badge[{t(str(kind))}]"
+
+
+def plain(text: str) -> str:
+    """Text from outside as Markdown that shows it literally."""
+    for character in "\\`*_{}[]<>#|~$:":
+        text = text.replace(character, "\\" + character)
+    return text
+
+
+def head(url: str, lead: str) -> None:
+    """Title, which step of the walk it is, and one sentence on what the page is for."""
+    page = BY_URL[url]
+    steps = sum(p.step is not None for p in PAGES)
+    step = t("Step {step} of {steps}", step=page.step, steps=steps) if page.step else ""
+    st.title(t(page.title))
+    st.caption(" · ".join(x for x in (step, lead) if x))
+    flash = st.session_state.pop("flash", None)
+    if flash:
+        st.success(flash)
+
+
+def flash(message: str) -> None:
+    """Show a message at the head of the page after the next rerun."""
+    st.session_state["flash"] = message
+
+
+def next_step(url: str) -> None:
+    """The one primary action that leads on."""
+    after = BY_URL[url].next
+    if after is None:
+        return
+    target = BY_URL[after]
+    label = t("Next: {page}", page=t(target.title))
+    if st.button(label, type="primary", icon=":material/arrow_forward:", key=f"next-{url}"):
+        st.switch_page(target.file)
+
+
+def go_to(url: str, sentence: str) -> None:
+    """What is missing, as a sentence with a link to where it is mended."""
+    page = BY_URL[url]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(sentence)
+        st.page_link(page.file, label=t(page.title), icon=page.icon)
+
+
+@contextmanager
+def shown_errors() -> Iterator[None]:
+    """Show a clear sentence instead of a traceback; what was typed stays where it is."""
+    try:
+        yield
+    except FliplineError as e:
+        st.error(plain(str(e)), icon=":material/error:")
+
+
+def explained(derivation: Derivation, label: str = "") -> None:
+    """A figure's formula, inputs with sources, assumptions and known error, in one click."""
+    with st.popover(label or t("How?"), icon=":material/function:"):
+        st.markdown(f"**{plain(derivation.title)}: {plain(derivation.value)}**")
+        st.markdown(f"`{derivation.formula}`")
+        for given in derivation.inputs:
+            st.markdown(f"- {plain(given.name)} = {plain(given.value)}  \n  :small[{plain(given.source)}]")
+        for assumption in derivation.assumptions:
+            st.markdown(f"- {t('assumes')}: {plain(assumption)}")
+        st.caption(f"{t('Known error')}: {plain(derivation.band)}")

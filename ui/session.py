@@ -1,0 +1,49 @@
+"""Who is here and which case is open: the sidebar, and the two questions every page asks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from services.verdicts import CaseState
+from ui.cached import state, workspace
+from ui.text import t
+
+
+def sidebar() -> None:
+    """Case picker (in the address, so that a link opens the same case) and the name that goes into the log."""
+    cases = workspace().store.cases.all()
+    slugs = [c.slug for c in cases]
+    titles = {c.slug: c.title for c in cases}
+    with st.sidebar:
+        if st.session_state.get("case") not in slugs:
+            st.session_state.pop("case", None)
+        st.selectbox(t("Case"), slugs, format_func=lambda s: titles.get(s, s), key="case", bind="query-params")
+        st.text_input(
+            t("Signing as"),
+            key="author",
+            persist_state="session",
+            placeholder=t("your name"),
+            help=t("Stands beside everything you save, accept or fill in."),
+        )
+
+
+def author() -> str:
+    """The name to sign with; empty when none is given."""
+    return str(st.session_state.get("author") or "").strip()
+
+
+def signed() -> str | None:
+    """The name to sign with, or None after saying that one is needed."""
+    name = author()
+    if not name:
+        st.error(
+            t("Write your name under 'Signing as' in the sidebar first: it goes into the log."), icon=":material/badge:"
+        )
+        return None
+    return name
+
+
+def open_case() -> CaseState:
+    """The case that is chosen, as it stands now."""
+    slug = st.session_state.get("case") or workspace().store.cases.all()[0].slug
+    return state(slug)
