@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.emulator import FAULTS, Settings, fault_of, serve
+from bench.admission import FAULTS, Settings
+from bench.emulator import fault_of, serve
 from bench.job import Checked, check_candidate
 from bench.runner import RunResult, check_plan, run_plan
 from bundle.folder import find_bundles

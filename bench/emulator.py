@@ -12,122 +12,14 @@ import os
 import re
 import signal
 import sys
-from collections import deque
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httptools
 
-from planner.errors import UnknownName
+from bench.admission import Admission, Settings, count_tokens
 
 VERSION = "emulator/1"
-TEMPLATE_TOKENS = 4
-FAULTS = {
-    "none": "answers as asked",
-    "error-mid-stream": "sends an error object after a third of the tokens",
-    "close-mid-stream": "closes the connection after a third of the tokens",
-    "stall": "stops sending after a third of the tokens",
-    "404": "does not know the model",
-    "503": "refuses every chat request with Retry-After",
-    "lying-usage": "reports one token too many",
-    "no-usage": "reports no usage",
-    "no-metrics": "its metrics page is empty",
-    "start-failure": "ends at once with exit code 1",
-    "out-of-memory": "ends at once as vLLM does without memory",
-    "die-after": "ends after die_after chat requests, in the middle of the next stream",
-}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Timing and limits of the emulated server."""
-
-    model: str = "emulated"
-    ttft_ms: float = 100.0
-    itl_ms: float = 20.0
-    slots: int = 256
-    kv_tokens: int = 1_000_000
-    max_model_len: int = 32_768
-    fault: str = "none"
-    die_after: int = 10
-
-    def __post_init__(self) -> None:
-        """Refuse a fault that does not exist."""
-        if self.fault not in FAULTS:
-            raise UnknownName.from_known("fault", self.fault, FAULTS)
-
-
-def count_tokens(text: str) -> int:
-    """Tokens of a chat prompt here: one per word, two for words over eight letters, four for the template."""
-    return TEMPLATE_TOKENS + sum(2 if len(w) > 8 else 1 for w in text.split())
-
-
-@dataclass
-class _Scheduler:
-    """First come, first served: a request runs when a slot and its whole KV reservation are free."""
-
-    settings: Settings
-    running: int = 0
-    kv_used: int = 0
-    waiting: deque[tuple[int, asyncio.Future[None]]] = field(default_factory=deque)
-    prompt_tokens: int = 0
-    generation_tokens: int = 0
-    ttft_sum_s: float = 0.0
-    ttft_count: int = 0
-    served: int = 0
-
-    def _fits(self, kv: int) -> bool:
-        return self.running < self.settings.slots and self.kv_used + kv <= self.settings.kv_tokens
-
-    async def enter(self, kv: int) -> None:
-        """Wait for a slot and for `kv` tokens of cache."""
-        if self.waiting or not self._fits(kv):
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.waiting.append((kv, turn))
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self.leave(kv)
-                else:
-                    self.waiting.remove((kv, turn))
-                raise
-            return
-        self._take(kv)
-
-    def _take(self, kv: int) -> None:
-        self.running += 1
-        self.kv_used += kv
-
-    def leave(self, kv: int) -> None:
-        """Give slot and cache back, and let the next ones in."""
-        self.running -= 1
-        self.kv_used -= kv
-        while self.waiting and self._fits(self.waiting[0][0]):
-            waiting_kv, turn = self.waiting.popleft()
-            self._take(waiting_kv)
-            turn.set_result(None)
-
-    def page(self) -> str:
-        """Metrics in vLLM's names and Prometheus' form."""
-        s = self.settings
-        label = f'{{engine="0",model_name="{s.model}"}}'
-        values = {
-            "num_requests_running": self.running,
-            "num_requests_waiting": len(self.waiting),
-            "kv_cache_usage_perc": self.kv_used / s.kv_tokens,
-            "num_preemptions_total": 0,
-            "prefix_cache_queries_total": self.prompt_tokens,
-            "prefix_cache_hits_total": 0,
-            "prompt_tokens_total": self.prompt_tokens,
-            "generation_tokens_total": self.generation_tokens,
-            "time_to_first_token_seconds_sum": self.ttft_sum_s,
-            "time_to_first_token_seconds_count": self.ttft_count,
-        }
-        lines = [f"vllm:{name}{label} {float(value)}" for name, value in values.items()]
-        lines.append(f'vllm:cache_config_info{{engine="0",kv_cache_size_tokens="{s.kv_tokens}",block_size="16"}} 1.0')
-        return "\n".join(lines) + "\n"
 
 
 class _Request:
@@ -153,7 +45,7 @@ class Emulator:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._scheduler = _Scheduler(settings)
+        self._queue = Admission(settings)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
         self.port = 0
@@ -177,19 +69,19 @@ class Emulator:
         self._open.add(task)
         try:
             while request := await _read_request(reader):
-                await self._answer(request, writer)
+                await self._answer(request, reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
             self._open.discard(task)
             writer.transport.abort()
 
-    async def _answer(self, request: _Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         s, path = self.settings, request.path.partition("?")[0]
-        if path in ("/v1/chat/completions",) and request.method == "POST":
-            await self._chat(json.loads(request.body), writer)
+        if path == "/v1/chat/completions" and request.method == "POST":
+            await self._chat(json.loads(request.body), reader, writer)
         elif path == "/metrics":
-            _send(writer, 200, b"" if s.fault == "no-metrics" else self._scheduler.page().encode(), "text/plain")
+            _send(writer, 200, b"" if s.fault == "no-metrics" else self._queue.page().encode(), "text/plain")
         elif path == "/tokenize" and request.method == "POST":
             body = json.loads(request.body)
             text = "".join(m.get("content") or "" for m in body.get("messages", ()))
@@ -204,7 +96,10 @@ class Emulator:
         else:
             _send(writer, 404, {"error": {"message": "Not Found", "code": 404}})
 
-    async def _chat(self, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    async def _chat(self, body: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def gone() -> bool:
+            return reader.at_eof() or reader.exception() is not None or writer.transport.is_closing()
+
         s = self.settings
         refusal = self._refusal(body)
         if refusal:
@@ -213,22 +108,25 @@ class Emulator:
             return
         asked = int(body.get("max_completion_tokens") or body.get("max_tokens") or 16)
         prompt = count_tokens("".join(m.get("content") or "" for m in body["messages"]))
-        self._scheduler.served += 1
+        self._queue.served += 1
         arrived = asyncio.get_running_loop().time()
-        await self._scheduler.enter(prompt + asked)
+        if not await self._queue.enter(prompt + asked, gone):
+            raise ConnectionError
         try:
-            self._scheduler.prompt_tokens += prompt
+            self._queue.prompt_tokens += prompt
             if body.get("stream"):
                 _send_head(writer, 200, "text/event-stream; charset=utf-8", "Transfer-Encoding: chunked\r\n")
             produced = 0
             async for token in self._tokens(asked, arrived):
                 produced += 1
+                if gone():
+                    raise ConnectionError
                 if body.get("stream"):
                     await self._send_token(writer, token, produced, asked)
-                    if await self._break_off(writer, produced, asked):
+                    if await self._break_off(writer, produced, asked, gone):
                         return
         finally:
-            self._scheduler.leave(prompt + asked)
+            self._queue.leave(prompt + asked)
         usage = {"prompt_tokens": prompt, "completion_tokens": produced + (s.fault == "lying-usage"),
                  "total_tokens": prompt + produced}  # fmt: skip
         if not body.get("stream"):
@@ -257,9 +155,9 @@ class Emulator:
             due = admitted + (s.ttft_ms + i * s.itl_ms) / 1000
             await asyncio.sleep(max(0.0, due - loop.time()))
             if i == 0:
-                self._scheduler.ttft_sum_s += loop.time() - arrived
-                self._scheduler.ttft_count += 1
-            self._scheduler.generation_tokens += 1
+                self._queue.ttft_sum_s += loop.time() - arrived
+                self._queue.ttft_count += 1
+            self._queue.generation_tokens += 1
             yield f" w{i}"
 
     async def _send_token(self, writer: asyncio.StreamWriter, token: str, i: int, asked: int) -> None:
@@ -268,7 +166,7 @@ class Emulator:
         _send_event(writer, _chunk({"content": token}, "length" if i == asked else None))
         await writer.drain()
 
-    async def _break_off(self, writer: asyncio.StreamWriter, i: int, asked: int) -> bool:
+    async def _break_off(self, writer: asyncio.StreamWriter, i: int, asked: int, gone: Callable[[], bool]) -> bool:
         """Do what the fault asks after a third of the tokens; True ends the answer here."""
         fault = self.settings.fault
         if i != max(1, asked // 3):
@@ -283,10 +181,10 @@ class Emulator:
             writer.transport.close()
             raise ConnectionError
         if fault == "stall":
-            while not writer.transport.is_closing():
+            while not gone():
                 await asyncio.sleep(0.05)
             raise ConnectionError
-        if fault == "die-after" and self._scheduler.served > self.settings.die_after:
+        if fault == "die-after" and self._queue.served > self.settings.die_after:
             print("emulator: dying as told", file=sys.stderr, flush=True)
             os._exit(1)
         return False

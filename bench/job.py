@@ -29,6 +29,8 @@ from planner.errors import ServerError
 from planner.poc import Launch, Plan, PlanCandidate, Stage
 
 LOG = "server.log"
+IDLE_WITHIN_S = 5.0
+Status = Literal["complete", "cancelled", "failed"]
 T = TypeVar("T")
 
 
@@ -92,25 +94,25 @@ class JobRun:
     async def run(self) -> Manifest:
         """Start or attach, preflight, measure, stop, seal."""
         self._say(phase="starting the server", point="", repeat=0)
+        checked: Preflight | None = None
+        error = ""
         try:
-            try:
-                checked = await self._ready()
-            except ServerError as e:
-                if not self._launch.command:
-                    raise
-                await self._server.stop()
-                return self._seal(None, "failed", self._server.ended, error=str(e))
-            try:
-                await self._measure(checked)
-            except Cancelled:
-                return self._seal(checked, "cancelled", None)
-            died = self._server.ended
-            status: Literal["complete", "cancelled", "failed"] = "failed" if died else "complete"
-            return self._seal(checked, "cancelled" if self._cancel.is_set() else status, died)
+            checked = await self._ready()
+            await self._measure(checked)
+        except ServerError as e:
+            if not self._launch.command:
+                raise
+            error = str(e)
+        except Cancelled:
+            if checked is None:
+                raise  # nothing was learned about the server
         finally:
+            ended = self._server.ended
             self._pool.close()
             self._scrape.close()
-            await self._server.stop()
+            await self._server.stop()  # before the seal: a server that goes down writes to its log
+        status: Status = "failed" if ended or error or checked is None else "complete"
+        return self._seal(checked, "cancelled" if self._cancel.is_set() and not ended else status, ended, error)
 
     async def _ready(self) -> Preflight:
         start = self._server.start() if self._launch.command else self._server.attach()
@@ -169,12 +171,27 @@ class JobRun:
                 task.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
         died = self._server.ended is not None
-        after = {} if died else await telemetry.counters()
+        after = {} if died else await self._when_idle(telemetry)
         if telemetry.errors and not died:
             self._findings.append(
                 f"no-server-metrics: {point.name}: {telemetry.errors} scrapes: {telemetry.last_error}"
             )
         self._keep(point, number, result, telemetry, before, after, salt, warmed)
+
+    async def _when_idle(self, telemetry: Telemetry) -> dict[str, float]:
+        """Counters once the server has noticed that requests which we cancelled are gone; else a finding."""
+        deadline = self._pool.clock() + IDLE_WITHIN_S
+        while True:
+            found = await telemetry.counters()
+            busy = found.get("running", 0.0) + found.get("waiting", 0.0)
+            if not busy or self._cancel.is_set():
+                return found
+            if self._pool.clock() > deadline:
+                self._findings.append(
+                    f"not-idle: {busy:.0f} requests were still on the server after a repeat had ended."
+                )
+                return found
+            await asyncio.sleep(0.05)
 
     async def _stop_on_cancel(self, load: Load) -> None:
         await self._cancel.wait()
@@ -204,8 +221,7 @@ class JobRun:
             self._findings.append(f"warm-up: {point.name}: two rounds did not agree within 10 %.")
 
     def _seal(
-        self, checked: Preflight | None, status: Literal["complete", "cancelled", "failed"], ended: Ended | None,
-        error: str = "",
+        self, checked: Preflight | None, status: Status, ended: Ended | None, error: str
     ) -> Manifest:  # fmt: skip
         job, plan = self._job, self._plan
         simulated = is_emulator_command(self._launch.command) or bool(checked and checked.simulated)

@@ -1,0 +1,77 @@
+"""Send times: the right statistics, and the same on every machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from statistics import fmean, pstdev
+
+import pytest
+
+from bench.schedule import open_times, slot_starts
+from planner.conditions import LoadPoint
+
+
+def point(**more: object) -> LoadPoint:
+    return LoadPoint.model_validate({"name": "p", "input_tokens": 8, "output_tokens": 8, "requests": 16} | more)
+
+
+def gaps(times: list[float]) -> list[float]:
+    return [b - a for a, b in pairwise([0.0, *times])]
+
+
+def lag_one(values: list[float]) -> float:
+    mean = fmean(values)
+    top = sum((a - mean) * (b - mean) for a, b in pairwise(values))
+    return top / sum((v - mean) ** 2 for v in values)
+
+
+@pytest.mark.parametrize(
+    ("arrival", "burstiness", "cv"),
+    # Coefficient of variation of a gamma with shape k is 1 / sqrt(k): 1 for poisson, 2 for k = 0.25.
+    [("constant", 1.0, 0.0), ("poisson", 1.0, 1.0), ("gamma", 0.25, 2.0), ("gamma", 4.0, 0.5)],
+)
+def test_open_loops_have_the_asked_rate_and_spread(arrival: str, burstiness: float, cv: float) -> None:
+    found = gaps(open_times(point(shape="open", rate_per_s=5.0, arrival=arrival, burstiness=burstiness), 1, 1, 20_000))
+    assert fmean(found) == pytest.approx(0.2, rel=0.04)
+    assert pstdev(found) / fmean(found) == pytest.approx(cv, abs=0.05)
+    if cv:
+        assert abs(lag_one(found)) < 0.03
+
+
+def test_a_longer_schedule_begins_with_the_shorter_one() -> None:
+    p = point(shape="open", rate_per_s=2.0)
+    assert open_times(p, 7, 1, 50)[:20] == open_times(p, 7, 1, 20)
+
+
+def test_seed_repeat_and_load_change_the_times_and_nothing_else_does() -> None:
+    p = point(shape="open", rate_per_s=2.0)
+    first = open_times(p, 7, 1, 5)
+    assert first == open_times(p, 7, 1, 5)
+    assert first != open_times(p, 8, 1, 5)
+    assert first != open_times(p, 7, 2, 5)
+
+
+def test_another_process_draws_the_same_times() -> None:
+    code = (
+        "from bench.schedule import open_times; from planner.conditions import LoadPoint;"
+        "print(open_times(LoadPoint(name='p', shape='open', rate_per_s=2.0, input_tokens=8, output_tokens=8), 7, 1, 3))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    p = LoadPoint(name="p", shape="open", rate_per_s=2.0, input_tokens=8, output_tokens=8)
+    assert told.strip() == str(open_times(p, 7, 1, 3))
+
+
+def test_slots_start_staggered_over_one_request() -> None:
+    # 5 requests a slot: the whole second is used, a quarter between two of four slots.
+    assert slot_starts(point(in_flight=4, requests=20), 1.0) == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_slots_with_one_request_each_start_nearly_together() -> None:
+    # Spread over a tenth of the request, so that all 4 are in flight at once.
+    assert slot_starts(point(in_flight=4, requests=4), 1.0) == pytest.approx([0.0, 0.025, 0.05, 0.075])
+
+
+def test_there_are_never_more_slots_than_requests() -> None:
+    assert len(slot_starts(point(in_flight=32, requests=5), 1.0)) == 5
