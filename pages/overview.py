@@ -38,8 +38,7 @@ with st.container(border=True):
     if state.sizing:
         st.markdown(f"{kind_badge('planning')} {plain(state.sizing.sentence)}")
 
-fired = [(decision, f) for f in decision.fires] if decision else []
-for adr, fire in fired:
+for fire in decision.fires if decision else ():
     st.error(
         f"**{t('A condition fired and waits for an answer.')}** {plain(fire.sentence)}",
         icon=":material/notifications_active:",

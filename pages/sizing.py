@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from planner.capacity import BY_KIND, Sizing
+from planner.capacity import Sizing
 from planner.conditions import Kind
+from planner.scaling import BY_KIND
 from planner.throughput import KINDS
 from planner.units import GB, format_duration, format_gb, format_tok_s
 from services.cases import sizings
@@ -39,6 +40,7 @@ if one.sizing is None:
     go_to("requirements", t("Change the model plan or the machine:"))
     st.stop()
 s: Sizing = one.sizing
+m = s.memory
 
 st.markdown(
     f"**{plain(s.model)}** {s.plan.quantization} · KV {s.plan.kv_cache_dtype} · {plain(ws.catalog.gpu(s.gpu).name)}"
@@ -71,18 +73,18 @@ left, right = st.columns(2)
 with left:
     st.subheader(t("Memory"))
     parts = [
-        (t("weights"), s.budget.weights), (t("KV cache"), s.budget.kv), (t("engine reserve"), s.budget.reserve),
-        (t("other tenants"), s.budget.tenants), (t("left outside"), s.budget.outside),
+        (t("weights"), m.budget.weights), (t("KV cache"), m.budget.kv), (t("engine reserve"), m.budget.reserve),
+        (t("other tenants"), m.budget.tenants), (t("left outside"), m.budget.outside),
     ]  # fmt: skip
     frame = pd.DataFrame([{"part": name, "gb": size / GB} for name, size in parts if size > 0])
     st.altair_chart(memory_split(frame), alt=t("Split of the device memory in GB"))
     rows = (
-        ("weights", t("Weights"), format_gb(s.weights.total)),
-        ("kv_per_token", t("KV per token"), f"{s.kv_bytes_per_token:,} B"),
-        ("kv_per_request", t("KV per request"), format_gb(s.kv_bytes_per_request)),
-        ("kv_pool", t("KV cache"), format_gb(s.budget.kv)),
+        ("weights", t("Weights"), format_gb(m.weights.total)),
+        ("kv_per_token", t("KV per token"), f"{m.kv_bytes_per_token:,} B"),
+        ("kv_per_request", t("KV per request"), format_gb(m.kv_bytes_per_request)),
+        ("kv_pool", t("KV cache"), format_gb(m.budget.kv)),
         ("requests_that_fit", t("Requests of full context that fit"), f"{s.requests_that_fit:,}"),
-        ("reserve", t("Engine reserve"), format_gb(s.budget.reserve)),
+        ("reserve", t("Engine reserve"), format_gb(m.budget.reserve)),
     )
     for key, label, value in rows:
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

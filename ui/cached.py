@@ -5,7 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from bundle.records import Record
 from bundle.samples import e2e_ms, ttft_ms, user_tok_s
+from bundle.summary import RepeatData
 from services.evidence import read_kept
 from services.shipped import install_shipped
 from services.verdicts import CaseState, case_state
@@ -30,18 +32,22 @@ def requests_of(sha256: str) -> pd.DataFrame:
     """Requests of a kept bundle: point, repeat, scheduled_s, outcome, ttft_ms, user_tok_s, e2e_ms, tokens."""
     ws = workspace()
     data = read_kept(ws, ws.store.runs.get(sha256))
-    return pd.DataFrame(
-        [
-            {
-                "point": r.point.name, "repeat": r.repeat.repeat, "request": rec.request,
-                "scheduled_s": rec.scheduled_s, "outcome": rec.outcome, "ttft_ms": ttft_ms(rec), "user_tok_s": user_tok_s(rec), "e2e_ms": e2e_ms(rec),
-                "output_tokens": rec.output_tokens, "error": rec.error,
-            }
-            for r in data.repeats
-            for rec in r.records
-            if rec.cohort == "load"
-        ]
-    )  # fmt: skip
+    return pd.DataFrame([_request_row(r, rec) for r in data.repeats for rec in r.records if rec.cohort == "load"])
+
+
+def _request_row(data: RepeatData, record: Record) -> dict[str, object]:
+    return {
+        "point": data.point.name,
+        "repeat": data.repeat.repeat,
+        "request": record.request,
+        "scheduled_s": record.scheduled_s,
+        "outcome": record.outcome,
+        "ttft_ms": ttft_ms(record),
+        "user_tok_s": user_tok_s(record),
+        "e2e_ms": e2e_ms(record),
+        "output_tokens": record.output_tokens,
+        "error": record.error,
+    }
 
 
 @st.cache_data(max_entries=64)
