@@ -70,7 +70,10 @@ def _parser() -> argparse.ArgumentParser:
     emulate.add_argument("--slots", type=int, default=256, help="requests that run at once; the others wait")
     emulate.add_argument("--kv-tokens", type=int, default=1_000_000, help="KV cache in tokens")
     emulate.add_argument(
-        "--fault", default="none", metavar="NAME", help="; ".join(f"{k}: {v}" for k, v in FAULTS.items())
+        "--fault",
+        default="none",
+        metavar="NAME[:AFTER]",
+        help="a fault after so many good chat requests; " + "; ".join(f"{k}: {v}" for k, v in FAULTS.items()),
     )
 
     summary = _command(commands, "summary", _summary, "print the evidence in bundles",
@@ -153,9 +156,9 @@ def _say_checked(checked: Checked) -> None:
 
 
 def _emulate(options: argparse.Namespace) -> int:
-    fault, number = fault_of(options.fault)
+    fault, after = fault_of(options.fault)
     settings = Settings(model=options.model, ttft_ms=options.ttft_ms, itl_ms=options.itl_ms, slots=options.slots,
-                        kv_tokens=options.kv_tokens, fault=fault, die_after=number)  # fmt: skip
+                        kv_tokens=options.kv_tokens, fault=fault, fault_after=after)  # fmt: skip
     try:
         return asyncio.run(serve(settings, options.host, options.port))
     except OSError as e:

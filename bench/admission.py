@@ -23,13 +23,13 @@ FAULTS = {
     "no-metrics": "its metrics page is empty",
     "start-failure": "ends at once with exit code 1",
     "out-of-memory": "ends at once as vLLM does without memory",
-    "die-after": "ends after die_after chat requests, in the middle of the next stream",
+    "die": "ends in the middle of a stream",
 }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Timing and limits of the emulated server."""
+    """Timing and limits of the emulated server; a fault begins after `fault_after` chat requests were fine."""
 
     model: str = "emulated"
     ttft_ms: float = 100.0
@@ -38,7 +38,7 @@ class Settings:
     kv_tokens: int = 1_000_000
     max_model_len: int = 32_768
     fault: str = "none"
-    die_after: int = 10
+    fault_after: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a fault that does not exist."""
@@ -63,7 +63,6 @@ class Admission:
     generation_tokens: int = 0
     ttft_sum_s: float = 0.0
     ttft_count: int = 0
-    served: int = 0
 
     def _fits(self, kv: int) -> bool:
         return self.running < self.settings.slots and self.kv_used + kv <= self.settings.kv_tokens

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -18,6 +17,7 @@ from typing import Any
 import httptools
 
 from bench.admission import Admission, Settings, count_tokens
+from planner.errors import InputError
 
 VERSION = "emulator/1"
 
@@ -48,6 +48,7 @@ class Emulator:
         self._queue = Admission(settings)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
+        self._chats = 0
         self.port = 0
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -101,14 +102,15 @@ class Emulator:
             return reader.at_eof() or reader.exception() is not None or writer.transport.is_closing()
 
         s = self.settings
-        refusal = self._refusal(body)
+        self._chats += 1
+        fault = s.fault if self._chats > s.fault_after else "none"
+        refusal = self._refusal(body, fault)
         if refusal:
             _send(writer, refusal[0], {"error": {"message": refusal[1], "code": refusal[0]}},
                   extra="Retry-After: 1\r\n" if refusal[0] == 503 else "")  # fmt: skip
             return
         asked = int(body.get("max_completion_tokens") or body.get("max_tokens") or 16)
         prompt = count_tokens("".join(m.get("content") or "" for m in body["messages"]))
-        self._queue.served += 1
         arrived = asyncio.get_running_loop().time()
         if not await self._queue.enter(prompt + asked, gone):
             raise ConnectionError
@@ -123,27 +125,27 @@ class Emulator:
                     raise ConnectionError
                 if body.get("stream"):
                     await self._send_token(writer, token, produced, asked)
-                    if await self._break_off(writer, produced, asked, gone):
+                    if produced == max(1, asked // 3) and await self._break_off(fault, writer, gone):
                         return
         finally:
             self._queue.leave(prompt + asked)
-        usage = {"prompt_tokens": prompt, "completion_tokens": produced + (s.fault == "lying-usage"),
+        usage = {"prompt_tokens": prompt, "completion_tokens": produced + (fault == "lying-usage"),
                  "total_tokens": prompt + produced}  # fmt: skip
         if not body.get("stream"):
             _send(writer, 200, {"choices": [{"index": 0, "message": {"role": "assistant", "content": "w " * produced},
                                              "finish_reason": "length"}], "usage": usage})  # fmt: skip
             return
-        if (body.get("stream_options") or {}).get("include_usage") and s.fault != "no-usage":
+        if (body.get("stream_options") or {}).get("include_usage") and fault != "no-usage":
             _send_event(writer, {"id": "e", "object": "chat.completion.chunk", "choices": [], "usage": usage})
         _send_chunk(writer, b"data: [DONE]\n\n")
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
-    def _refusal(self, body: dict[str, Any]) -> tuple[int, str] | None:
+    def _refusal(self, body: dict[str, Any], fault: str) -> tuple[int, str] | None:
         s = self.settings
-        if s.fault == "404" or body.get("model") != s.model:
+        if fault == "404" or body.get("model") != s.model:
             return 404, f"The model `{body.get('model')}` does not exist."
-        if s.fault == "503":
+        if fault == "503":
             return 503, "The server is overloaded."
         return None
 
@@ -166,11 +168,8 @@ class Emulator:
         _send_event(writer, _chunk({"content": token}, "length" if i == asked else None))
         await writer.drain()
 
-    async def _break_off(self, writer: asyncio.StreamWriter, i: int, asked: int, gone: Callable[[], bool]) -> bool:
-        """Do what the fault asks after a third of the tokens; True ends the answer here."""
-        fault = self.settings.fault
-        if i != max(1, asked // 3):
-            return False
+    async def _break_off(self, fault: str, writer: asyncio.StreamWriter, gone: Callable[[], bool]) -> bool:
+        """Do what the fault asks in mid-stream; True ends the answer here."""
         if fault == "error-mid-stream":
             _send_event(writer, {"error": {"message": "the engine failed in mid-stream", "code": 500}})
             _send_chunk(writer, b"data: [DONE]\n\n")
@@ -184,7 +183,7 @@ class Emulator:
             while not gone():
                 await asyncio.sleep(0.05)
             raise ConnectionError
-        if fault == "die-after" and self._queue.served > self.settings.die_after:
+        if fault == "die":
             print("emulator: dying as told", file=sys.stderr, flush=True)
             os._exit(1)
         return False
@@ -250,6 +249,8 @@ async def serve(settings: Settings, host: str, port: int) -> int:
 
 
 def fault_of(text: str) -> tuple[str, int]:
-    """Read `NAME` or `die-after N` written as die-after:N."""
-    name, _, number = text.partition(":")
-    return name, int(number) if re.fullmatch(r"\d+", number) else 10
+    """Read NAME or NAME:AFTER; raises InputError."""
+    name, colon, number = text.partition(":")
+    if colon and not number.isdigit():
+        raise InputError(f"fault {text!r}: {number!r} is no number.", fix="Write NAME or NAME:AFTER, such as die:10.")
+    return name, int(number or 0)

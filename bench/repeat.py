@@ -114,12 +114,12 @@ class Load:
             clock_step_ms=(time.time() - t0_unix - (self._target.pool.clock() - self.t0)) * 1000,
         )  # fmt: skip
 
-    def stop_early(self, reason: str) -> None:
-        """Send nothing more and end what is in flight from our side."""
+    def stop_early(self, reason: str, kind: str = "cancelled") -> None:
+        """Send nothing more and end what is in flight; `kind` tells whether we or the server ended it."""
         if not self._over.is_set():
             self._stop_reason = reason
             self._over.set()
-            self._target.pool.cancel_all()
+            self._target.pool.cancel_all(kind)
 
     def _tail_reserve(self) -> int:
         """Requests that keep the load up until the counted ones have ended; none where there is no steady window."""
@@ -197,7 +197,7 @@ class Load:
             ended = await server.ended_soon() if exchange.error_kind == "connect" else server.ended
             if ended and not self._over.is_set():
                 self._fail_the_rest()
-                self.stop_early("the server ended")
+                self.stop_early("the server ended", "died")
                 return
         if self._ended >= STOP_RULE_FROM and self._failed / self._ended > self._stop.max_error_share:
             self.stop_early(f"more than {self._stop.max_error_share:.0%} of the requests failed")

@@ -201,6 +201,7 @@ class Pool:
         self._idle: list[_Connection] = []
         self._busy: set[_Connection] = set()
         self._cancelled = 0
+        self._cancel_kind = "cancelled"
         self._tls = ssl.create_default_context() if origin.scheme == "https" else None
 
     async def open(self, n: int) -> None:
@@ -232,11 +233,8 @@ class Pool:
             exchange.connected = self.clock()
             if generation != self._cancelled:  # cancel_all came while this one was connecting
                 self._idle.append(connection)
-                exchange.end, exchange.error_kind, exchange.error = (
-                    exchange.connected,
-                    "cancelled",
-                    ERROR_KINDS["cancelled"],
-                )
+                exchange.end, exchange.error_kind = exchange.connected, self._cancel_kind
+                exchange.error = ERROR_KINDS[self._cancel_kind]
                 return exchange
             await self._run(connection, exchange, request, deadline)
             stale = kept and exchange.error_kind in ("closed", "reset") and exchange.first_byte is None
@@ -262,11 +260,12 @@ class Pool:
             if connection.reusable:
                 self._idle.append(connection)
 
-    def cancel_all(self) -> None:
-        """End every exchange in flight from our side, as `cancelled`."""
+    def cancel_all(self, kind: str = "cancelled") -> None:
+        """End every exchange in flight, or still connecting, from our side; `kind` is a word of ERROR_KINDS."""
         self._cancelled += 1
+        self._cancel_kind = kind
         for connection in list(self._busy):
-            connection.give_up("cancelled", ERROR_KINDS["cancelled"])
+            connection.give_up(kind, ERROR_KINDS[kind])
 
     def close(self) -> None:
         """Close all connections."""
