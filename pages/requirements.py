@@ -104,7 +104,7 @@ with st.form(f"requirements-{key}", border=False):
                 t("Quantization"), options=sorted(QUANTIZATIONS), required=True
             ),
             "kv_cache_dtype": st.column_config.SelectboxColumn(
-                t("KV cache"), options=["fp16", "bf16", "fp8"], required=True
+                t("KV cache"), options=["fp16", "bf16", "fp8", "fp32"], required=True
             ),
             "favourite": st.column_config.CheckboxColumn(t("Favourite")),
             "note": st.column_config.TextColumn(t("Note")),

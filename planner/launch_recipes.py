@@ -36,7 +36,7 @@ class LaunchSettings(Frozen):
     max_num_seqs: int = Field(ge=1)
     served_name: str = ""
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
-    kv_cache_dtype: Literal["fp16", "bf16", "fp8"] = "fp16"
+    kv_cache_dtype: Literal["fp16", "bf16", "fp8", "fp32"] = "fp16"
     quantization: str | None = None
     tensor_parallel: int = Field(default=1, ge=1)
     prefix_caching: bool = True
@@ -83,11 +83,11 @@ class Recipe(NamedTuple):
 
 # The nearest KV type of each server for the precision that sizing counts with; None leaves the default.
 KV_TYPES: dict[str, dict[str, str | None]] = {
-    "vllm": {"fp16": "auto", "bf16": "auto", "fp8": "fp8"},
-    "sglang": {"fp16": "auto", "bf16": "auto", "fp8": "fp8_e4m3"},
-    "tgi": {"fp16": None, "bf16": None, "fp8": "fp8_e4m3fn"},
-    "llama-server": {"fp16": "f16", "bf16": "bf16", "fp8": "q8_0"},
-    "ollama": {"fp16": "f16", "bf16": "f16", "fp8": "q8_0"},
+    "vllm": {"fp16": "auto", "bf16": "auto", "fp8": "fp8", "fp32": "auto"},
+    "sglang": {"fp16": "auto", "bf16": "auto", "fp8": "fp8_e4m3", "fp32": "auto"},
+    "tgi": {"fp16": None, "bf16": None, "fp8": "fp8_e4m3fn", "fp32": None},
+    "llama-server": {"fp16": "f16", "bf16": "bf16", "fp8": "q8_0", "fp32": "f32"},
+    "ollama": {"fp16": "f16", "bf16": "f16", "fp8": "q8_0", "fp32": "f16"},
 }
 
 

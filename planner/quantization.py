@@ -58,7 +58,7 @@ _ALIASES = {
     "w8a8": "int8", "awq": "int4", "gptq": "int4", "w4a16": "int4", "q8": "q8_0",
 }  # fmt: skip
 
-KV_BYTES: dict[str, int] = {"fp16": 2, "bf16": 2, "fp8": 1}
+KV_BYTES: dict[str, int] = {"fp16": 2, "bf16": 2, "fp8": 1, "fp32": 4}
 
 
 def quantization(name: str) -> Quantization:

@@ -20,7 +20,7 @@ class ModelPlan(Frozen):
     model: str
     weight_format: Literal["safetensors", "gguf"] = "safetensors"
     quantization: str = "bf16"
-    kv_cache_dtype: Literal["fp16", "bf16", "fp8"] = "fp16"
+    kv_cache_dtype: Literal["fp16", "bf16", "fp8", "fp32"] = "fp16"
     favourite: bool = False
     note: str = ""
 

@@ -47,7 +47,7 @@ def bundle(
     folder: Path, records: list[Record] | None = None, *, point: LoadPoint = POINT, start: int = 1,
     candidate: str = "vllm", kind: Kind = Kind.SIMULATED, started: bool = True, telemetry: list[Sample] | None = None,
     counters: tuple[dict[str, float], dict[str, float]] = ({}, {}), plan_sha256: str = "p" * 64,
-    contract: Contract | None = None, **repeat: object,
+    contract: Contract | None = None, kv_capacity_tokens: int | None = None, **repeat: object,
 ) -> Path:  # fmt: skip
     """Write and seal a bundle with one repeat."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def bundle(
         finished_at="2026-11-29T10:05:00+00:00", status="complete" if started else "failed",
         contract=contract or Contract(candidate={"output_length": "fixed", "max_num_seqs": "16"}),
         engine_start=EngineStart(url="http://127.0.0.1:1", started=started, startup_s=12.0 if started else None,
-                                 exit_code=None if started else 1, error="" if started else "exited with code 1"),
+                                 exit_code=None if started else 1, kv_capacity_tokens=kv_capacity_tokens, error="" if started else "exited with code 1"),
         points=(point,), repeats=repeats, bound_tok_s={point.name: 62.5},
     )  # fmt: skip
     seal(folder, manifest)
