@@ -1,8 +1,9 @@
-"""What arrives from outside is stored and judged in one step: bundles and observed usage."""
+"""What arrives from outside is stored and judged in one step: bundles, figures filled in by hand, observed usage."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from decisions.flips import FlipVerdict
 from planner.conditions import Evidence
 from planner.errors import BundleError
 from services.evidence import take_in_all, take_in_zip
+from services.filled import Filled, fill_in
 from services.usage import Usage, observe
 from services.verdicts import asked_conditions, case_state, rejudge
 from services.workspace import Workspace
@@ -61,3 +63,14 @@ def bring_in_usage(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str,
     with ws.store.transaction():
         evidence = observe(ws, case_id, usage, by=by, source=source)
         return Arrived((), evidence, rejudge(ws, case_id))
+
+
+def bring_in_table(
+    ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date
+) -> Arrived:
+    """Store figures filled in by hand and judge the case again, all or nothing; raises InputError with the row."""
+    state = case_state(ws, case)
+    points = state.plan.points() if state.plan else {}
+    with ws.store.transaction():
+        evidence = fill_in(ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points)
+        return Arrived((), evidence, rejudge(ws, state.case.id))

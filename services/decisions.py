@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from db.adrs import Draft
 from db.ids import new_id
-from decisions.edits import Commented, FireConfirmed, Rejected
-from decisions.flips import FlipVerdict, from_template
+from decisions.edits import Amended, Commented, FireConfirmed, Rejected
+from decisions.flips import FlipVerdict, from_template, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
 from decisions.markdown import file_name, to_markdown
 from decisions.record import (
@@ -27,6 +28,7 @@ from planner.conditions import STANDING, Evidence
 from planner.errors import NotAllowed
 from planner.frozen import canonical_json
 from planner.scoring import Score
+from services.evidence import counted_for
 from services.scores import case_score
 from services.verdicts import (
     CaseState,
@@ -174,6 +176,43 @@ def save_draft(ws: Workspace, adr: Adr, version: int, author: str) -> Draft:
 def propose_draft(ws: Workspace, adr_id: str, version: int, author: str) -> Adr:
     """Put a draft forward; from here on its record only grows."""
     return ws.store.adrs.propose(adr_id, version=version, at=now(), author=author)
+
+
+class Opened(NamedTuple):
+    """An ADR as it was opened for editing: `version` goes back in with the save."""
+
+    adr: Adr
+    version: int
+
+
+def open_adr(ws: Workspace, adr_id: str) -> Opened:
+    """Open a draft or a proposal; the version counts saves of a draft, edits of a proposal."""
+    adr = ws.store.adrs.get(adr_id)
+    if adr.status is Status.DRAFT:
+        stored = ws.store.adrs.draft(adr_id)
+        return Opened(stored.adr, stored.version)
+    return Opened(adr, len(ws.store.adrs.entries(adr_id)))
+
+
+def save(ws: Workspace, opened: Opened, text: AdrText, author: str) -> Opened:
+    """Save the text of a draft, or amend a proposal.
+
+    Raises ConflictError when somebody saved after it was opened; nothing is stored then.
+    """
+    adr, version = opened
+    if adr.status is Status.DRAFT:
+        stored = save_draft(ws, draft(adr.id, adr.case, text), version, author)
+        return Opened(stored.adr, stored.version)
+    if text == adr.text:
+        return opened
+    ws.store.adrs.append(adr.id, Amended(at=now(), author=author, text=text), seen=version)
+    return open_adr(ws, adr.id)
+
+
+def preview(ws: Workspace, state: CaseState, adr: Adr, flip: FlipCondition) -> FlipVerdict:
+    """What today's evidence says about a flip condition that is not in the ADR yet."""
+    asked = (flip.condition,) if flip.condition else ()
+    return judge_flip(flip, adr, counted_for(ws, state.runs, state.evidence, asked), state.context)
 
 
 def checklist(ws: Workspace, adr: Adr) -> tuple[Check, ...]:

@@ -10,6 +10,7 @@ from db.ids import new_id
 from planner.conditions import Evidence, Kind, LoadPoint
 from planner.errors import InputError
 from planner.metrics import Level, metric
+from planner.poc import Plan
 from services.workspace import Workspace, now
 
 
@@ -26,6 +27,62 @@ class Filled(NamedTuple):
     statistic: str
     value: float
     n: int | None = None
+
+
+class Column(NamedTuple):
+    """A figure that the table asks for: its name there, the metric and the statistic."""
+
+    name: str
+    metric: str
+    statistic: str
+
+
+def columns_of(plan: Plan) -> tuple[Column, ...]:
+    """What a row holds: the statistics that the service levels of the plan ask about, and the total speed."""
+    asked = {c.metric: c.statistic for c in plan.service_levels}
+    ttft, speed = asked.get("ttft_ms", "p95"), asked.get("user_tok_s", "p5")
+    return (
+        Column(f"TTFT {ttft} (ms)", "ttft_ms", ttft),
+        Column(f"Speed per user {speed} (tok/s)", "user_tok_s", speed),
+        Column("Total output (tok/s)", "output_tok_s", "value"),
+    )
+
+
+def blank_table(plan: Plan) -> list[dict[str, object]]:
+    """One row per candidate and load point, with the plan's load and lengths and no figures yet."""
+    return [
+        {
+            "candidate": c.id, "load_point": p.name, "in_flight": p.in_flight, "rate_per_s": p.rate_per_s,
+            "input_tokens": p.input_tokens, "output_tokens": p.output_tokens,
+            **{column.name: None for column in columns_of(plan)}, "n": None,
+        }
+        for c in plan.candidates
+        for p in plan.load_points
+    ]  # fmt: skip
+
+
+def rows_of(plan: Plan, table: Sequence[dict[str, object]]) -> tuple[Filled, ...]:
+    """The figures of a table that was filled in; empty cells are not measured and give nothing."""
+
+    def number(row: dict[str, object], name: str) -> float | None:
+        value = row.get(name)
+        return float(str(value)) if value is not None and value == value else None  # a cell without a value is NaN
+
+    def whole(row: dict[str, object], name: str) -> int | None:
+        value = number(row, name)
+        return int(value) if value is not None else None
+
+    return tuple(
+        Filled(
+            candidate=str(row["candidate"]), load_point=str(row["load_point"]), in_flight=whole(row, "in_flight"),
+            rate_per_s=number(row, "rate_per_s"), input_tokens=whole(row, "input_tokens"),
+            output_tokens=whole(row, "output_tokens"), metric=column.metric, statistic=column.statistic, value=value,
+            n=whole(row, "n"),
+        )
+        for row in table
+        for column in columns_of(plan)
+        if (value := number(row, column.name)) is not None
+    )  # fmt: skip
 
 
 def fill_in(

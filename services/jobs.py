@@ -17,7 +17,7 @@ from typing import NamedTuple
 from bundle.folder import find_bundles
 from db.ids import new_id
 from db.jobs import FINAL, Job, JobState
-from planner.errors import NotAllowed
+from planner.errors import FliplineError, NotAllowed
 from services.evidence import take_in
 from services.verdicts import asked_conditions, case_state, rejudge
 from services.workspace import ROOT, Workspace, now
@@ -118,19 +118,26 @@ def stop_job(ws: Workspace, job: Job) -> None:
 
 
 def collect(ws: Workspace, job: Job) -> int:
-    """Take in what a job has sealed so far and settle its state; returns the number of new bundles."""
+    """Take in what a job has sealed so far and settle its state; returns the number of new bundles.
+
+    A bundle that cannot be taken in does not keep the others out: the job's message says what was wrong with it.
+    """
     state = case_state(ws, job.case)
     levels = state.plan.service_levels if state.plan else ()
     asked = asked_conditions(state.plan, state.adrs)
-    new = sum(
-        take_in(ws, job.case, folder, job.created_by, asked, levels).new
-        for folder in find_bundles(ws.jobs / job.out_dir)
-    )
+    new, refused = 0, ""
+    for folder in find_bundles(ws.jobs / job.out_dir):
+        try:
+            new += take_in(ws, job.case, folder, job.created_by, asked, levels).new
+        except FliplineError as e:
+            refused = str(e)
     if job.state not in FINAL and not _alive(job):
         seen = progress(ws, job)
-        end = _ENDS.get(seen.state, JobState.FAILED)
-        message = seen.last_error or _last_line(ws.jobs / job.out_dir / LOG)
-        ws.store.jobs.update(job.id, end, at=now(), message=message if end is not JobState.DONE else "")
+        end = JobState.FAILED if refused else _ENDS.get(seen.state, JobState.FAILED)
+        message = (
+            refused or seen.last_error or ("" if end is JobState.DONE else _last_line(ws.jobs / job.out_dir / LOG))
+        )
+        ws.store.jobs.update(job.id, end, at=now(), message=message)
     if new:
         rejudge(ws, job.case)
     return new
