@@ -1,4 +1,4 @@
-"""A metric is one row, one function in the summary and, where a server exports it, its names per engine: the same set."""
+"""A metric is one row, one summary function and, where a server exports it, its names per engine: one set."""
 
 from __future__ import annotations
 

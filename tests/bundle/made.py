@@ -72,7 +72,8 @@ def bundle(
         finished_at="2026-11-29T10:05:00+00:00", status="complete" if started else "failed",
         contract=contract or Contract(candidate={"output_length": "fixed", "max_num_seqs": "16"}),
         engine_start=EngineStart(url="http://127.0.0.1:1", started=started, startup_s=12.0 if started else None,
-                                 exit_code=None if started else 1, kv_capacity_tokens=kv_capacity_tokens, error="" if started else "exited with code 1"),
+                                 exit_code=None if started else 1,
+                                 kv_capacity_tokens=kv_capacity_tokens, error="" if started else "exited with code 1"),
         points=(point,), repeats=repeats, bound_tok_s={point.name: 62.5},
     )  # fmt: skip
     seal(folder, manifest)
