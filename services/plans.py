@@ -8,7 +8,7 @@ from db.plans import StoredPlan
 from planner.capacity import Sizing
 from planner.conditions import Kind
 from planner.engine_facts import server
-from planner.errors import NotAllowed
+from planner.errors import InputError, NotAllowed
 from planner.gates import RunForm
 from planner.launch import LaunchPlan, LaunchSettings, launch
 from planner.planning import Roles, estimate_minutes, load_points, make_plan
@@ -41,12 +41,16 @@ class PlanChoices(NamedTuple):
 
 
 class Drafted(NamedTuple):
-    """A plan that is not stored yet, with the launches that explain its commands and the time it will take."""
+    """A plan that is not stored yet, with the launches that explain its commands and the time it will take.
+
+    `everyday` is how an engine is started in daily use where it is measured through another server.
+    """
 
     plan: Plan
     launches: dict[str, LaunchPlan]
     minutes: float
     unstated: tuple[str, ...]
+    everyday: dict[str, LaunchPlan]
 
 
 AS_DERIVED = PlanChoices()
@@ -99,7 +103,11 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         now=now(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
     return Drafted(
-        plan, launches, estimate_minutes(plan, _speeds(plan, sizing)), tuple(k for k, v in shared.items() if not v)
+        plan,
+        launches,
+        estimate_minutes(plan, _speeds(plan, sizing)),
+        tuple(k for k, v in shared.items() if not v),
+        {e: launch_of(ws, score, r, sizing, e, choices, server_id=e) for e in engines if e in SERVER_OF},
     )
 
 
@@ -118,11 +126,15 @@ def _form(score: Score, engine: str) -> RunForm:
 
 
 def launch_of(
-    ws: Workspace, score: Score, r: Requirements, sizing: Sizing, engine: str, choices: PlanChoices
-) -> LaunchPlan:
-    """The start command of one engine, every flag with the number that it came from."""
+    ws: Workspace, score: Score, r: Requirements, sizing: Sizing, engine: str, choices: PlanChoices,
+    server_id: str | None = None,
+) -> LaunchPlan:  # fmt: skip
+    """The start command of one engine, every flag with the number that it came from.
+
+    `server_id` names the server that is started; by default the one that stands for the engine in a measurement.
+    """
     form, plan, advice = _form(score, engine), r.favourite_plan, sizing.launch
-    found = server(ws.catalog.engines, SERVER_OF.get(engine, engine))
+    found = server(ws.catalog.engines, server_id or SERVER_OF.get(engine, engine))
     gguf = choices.gguf_file or f"{plan.model.split('/')[-1]}-{form.quantization.upper()}.gguf"
     return launch(
         found,
@@ -173,6 +185,10 @@ def save_plan(ws: Workspace, case: str, plan: Plan, author: str) -> StoredPlan:
 def upload_plan(ws: Workspace, case: str, name: str, text: str, author: str) -> StoredPlan:
     """Store an edited plan file; raises InputError with the field that is wrong, SchemaTooNew."""
     plan = plan_from_yaml(text, where=name)
+    slug = ws.store.cases.get(case).slug
+    if plan.case != slug:
+        raise InputError(f"case: the plan belongs to {plan.case!r}, this is {slug!r}.", where=name,
+                         fix="Open that case, or correct the field.")  # fmt: skip
     stored = ws.store.plans.add(case, plan, at=now(), author=author, body=text.encode())
     rejudge(ws, case)
     return stored
