@@ -1,4 +1,4 @@
-"""One measurement of a real vLLM for all tests that ask about it: three starts, 1-2-4-8 in flight, then 12 where 8 fit."""
+"""One measurement of a real vLLM for every test that asks about it: 1-2-4-8 in flight, then 12 where 8 fit."""
 
 from __future__ import annotations
 
