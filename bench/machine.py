@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -80,8 +83,40 @@ def environment(origin: Origin) -> dict[str, str]:
         "tool_version": TOOL_VERSION,
         "httptools": metadata.version("httptools"),
         "pyarrow": metadata.version("pyarrow"),
+        "client_scheduling": client_scheduling(),
         "placement": "same machine (loopback)" if origin.local else "another machine (network)",
     }
+
+
+@contextmanager
+def undisturbed() -> Iterator[bool]:
+    """Stamp in time beside a server that takes every core: real-time priority where it is allowed, no collection.
+
+    A client on a busy machine was seen to wake 130 ms late at p99, with every third read coalesced; with priority it
+    was 2 ms and none. It uses a few per cent of a core, and children do not inherit it. Yields whether it was allowed.
+    """
+    gc.collect()
+    gc.disable()
+    allowed = _set_scheduler(os.SCHED_RR | os.SCHED_RESET_ON_FORK, 1)
+    try:
+        yield allowed
+    finally:
+        _set_scheduler(os.SCHED_OTHER, 0)
+        gc.enable()
+
+
+def _set_scheduler(policy: int, priority: int) -> bool:
+    try:
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    except OSError:
+        return False
+    return True
+
+
+def client_scheduling() -> str:
+    """How the client is scheduled while load runs."""
+    with undisturbed() as allowed:
+        return "real-time while load runs" if allowed else "normal: real-time priority is not permitted"
 
 
 def load_average() -> str:

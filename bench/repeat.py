@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from bench.dialects import Dialect
 from bench.engines import Server
+from bench.machine import undisturbed
 from bench.prompts import Prompt, PromptMaker
 from bench.schedule import open_times, slot_starts
 from bench.sse import Answer, read_answer
@@ -96,22 +97,24 @@ class Load:
             self._prepare(TAIL, i)
         with suppress(ServerError):  # each request will say so in its record
             await self._target.pool.open(self._point.in_flight or 8)
-        cpu, t0_unix = time.process_time(), time.time()
-        self.t0 = self._target.pool.clock()
-        on_start(self.t0)
         lags: list[float] = []
-        async with asyncio.TaskGroup() as group:
-            watch = [group.create_task(self._watch()), group.create_task(_measure_lag(lags))]
-            await (self._closed_loop() if self._point.shape == "closed" else self._open_loop())
-            for task in watch:
-                task.cancel()
-        duration = self._target.pool.clock() - self.t0
+        with undisturbed():
+            cpu, t0_unix = time.process_time(), time.time()
+            self.t0 = self._target.pool.clock()
+            on_start(self.t0)
+            async with asyncio.TaskGroup() as group:
+                watch = [group.create_task(self._watch()), group.create_task(_measure_lag(lags))]
+                await (self._closed_loop() if self._point.shape == "closed" else self._open_loop())
+                for task in watch:
+                    task.cancel()
+            duration = self._target.pool.clock() - self.t0
+            cpu_share = (time.process_time() - cpu) / duration if duration > 0 else 0.0
+            step_ms = (time.time() - t0_unix - duration) * 1000
         return Result(
             t0_unix_s=t0_unix, duration_s=duration, records=await self._records(),
             status="stopped" if self._stop_reason else "complete", stop_reason=self._stop_reason,
             loop_lag_p99_ms=percentile(lags, 99) * 1000 if lags else None,
-            client_cpu_share=(time.process_time() - cpu) / duration if duration > 0 else 0.0,
-            clock_step_ms=(time.time() - t0_unix - (self._target.pool.clock() - self.t0)) * 1000,
+            client_cpu_share=cpu_share, clock_step_ms=step_ms,
         )  # fmt: skip
 
     def stop_early(self, reason: str, kind: str = "cancelled") -> None:
