@@ -25,7 +25,7 @@ from decisions.record import (
     draft,
 )
 from planner.conditions import STANDING, Evidence
-from planner.errors import NotAllowed
+from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json
 from planner.scoring import Score
 from services.evidence import counted_for
@@ -263,7 +263,9 @@ def reject(ws: Workspace, adr_id: str, author: str, reason: str) -> Adr:
 
 
 def comment(ws: Workspace, adr_id: str, author: str, text: str) -> Adr:
-    """Add a comment to a record."""
+    """Add a comment to a record; raises InputError for an empty one."""
+    if not text.strip():
+        raise InputError("is empty.", where="comment", fix="Write what you want to say.")
     return ws.store.adrs.append(adr_id, Commented(at=now(), author=author, text=text))
 
 

@@ -118,3 +118,14 @@ def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source
                    piece("requests_per_day", "mean", sum(requests) / len(requests))]  # fmt: skip
     ws.store.evidence.add(case, pieces)
     return tuple(pieces)
+
+
+EXAMPLE = "date,peak_in_flight,requests\n2026-11-01,4,310\n2026-11-02,5,402\n"
+
+
+def read_usage_file(name: str, content: bytes) -> tuple[Usage, ...]:
+    """Read an uploaded CSV; raises InputError with line and column, also for what is no text."""
+    try:
+        return read_usage(content.decode("utf-8-sig"), where=name)
+    except UnicodeDecodeError:
+        raise InputError("is not text in UTF-8.", where=name, fix="Save the sheet as CSV, UTF-8.") from None

@@ -17,6 +17,14 @@ KIND_COLOURS = {
     "bound": "#94a3b8", "coverage": "#60a5fa", "planning": "#2563eb", "simulated": "#a78bfa", "imported": "#d97706",
     "entered": "#ca8a04", "measured": "#059669", "observed": "#0d9488",
 }  # fmt: skip
+STATISTIC_COLOURS = {"p50": "#60a5fa", "p95": "#2563eb", "p99": "#1e3a8a"}
+OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d")
+SIMULATED_COLOURS = ("#a78bfa", "#7c3aed", "#c084fc")
+# What a server answered is solid; what came from elsewhere is dashed; the emulator is dotted and hollow.
+DASHES = {
+    "measured": [1, 0], "observed": [1, 0], "imported": [9, 3], "entered": [9, 3], "planning": [5, 4],
+    "coverage": [5, 4], "bound": [5, 4], "simulated": [2, 3],
+}  # fmt: skip
 REQUIRED_COLOUR = "#dc2626"
 HEIGHT = 300
 
@@ -36,6 +44,18 @@ def _concurrency_axis(title: str) -> alt.X:
     return alt.X("batch:Q", scale=alt.Scale(type="log", base=2), title=title, axis=alt.Axis(format="d"))
 
 
+def _colours(series: Sequence[str]) -> list[str]:
+    """A colour each: of the kind, of the statistic, or of the engine whose name a series begins with."""
+    found, simulated = [], 0
+    for i, name in enumerate(series):
+        candidate, _, kind = name.rpartition(" ")
+        fixed = (KIND_COLOURS | STATISTIC_COLOURS | ENGINE_COLOURS).get(name)
+        if fixed is None and kind == "simulated":
+            fixed, simulated = SIMULATED_COLOURS[simulated % len(SIMULATED_COLOURS)], simulated + 1
+        found.append(fixed or ENGINE_COLOURS.get(candidate) or OTHER_COLOURS[i % len(OTHER_COLOURS)])
+    return found
+
+
 def against_concurrency(
     frame: pd.DataFrame, *, y: str, y_title: str, required: float | None = None, required_label: str = "",
     series: str = "kind", log: bool = False,
@@ -44,12 +64,8 @@ def against_concurrency(
 
     `frame` has the columns batch, `series`, `y` and optionally n, low, high. A range is drawn as a bar.
     """
-    colours = ENGINE_COLOURS if series == "candidate" else KIND_COLOURS
     present = list(dict.fromkeys(frame[series]))
-    domain = [p for p in present if p in colours]
-    scale = (
-        alt.Scale(domain=present, range=[colours[p] for p in domain]) if len(domain) == len(present) else alt.Undefined
-    )
+    scale = alt.Scale(domain=present, range=_colours(present))
     tooltip = [
         alt.Tooltip(f"{series}:N", title=t("Series")),
         alt.Tooltip("batch:Q", title=t("In flight")),
@@ -60,10 +76,22 @@ def against_concurrency(
     base = alt.Chart(frame).encode(
         x=_concurrency_axis(t("Requests in flight (log scale)")),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(type="log") if log else alt.Undefined),
-        color=alt.Color(f"{series}:N", title=None, scale=scale, legend=alt.Legend(orient="top")),
+        color=alt.Color(f"{series}:N", title=None, scale=scale, legend=alt.Legend(orient="top", labelLimit=240)),
         tooltip=tooltip,
     )
-    layers: list[alt.Chart | alt.LayerChart] = [base.mark_line(strokeWidth=2), base.mark_circle(size=60, opacity=1)]
+    lines = base.mark_line(strokeWidth=2)
+    layers: list[alt.Chart | alt.LayerChart] = [lines, base.mark_point(size=60, filled=True, opacity=1)]
+    if "kind" in frame:
+        kinds = list(dict.fromkeys(frame["kind"]))
+        dashes = alt.Scale(domain=kinds, range=[DASHES[k] for k in kinds])
+        measured = alt.FieldOneOfPredicate(field="kind", oneOf=["measured", "observed"])
+        layers = [
+            lines.encode(strokeDash=alt.StrokeDash("kind:N", scale=dashes, legend=None)),
+            base.mark_point(size=60, filled=True, opacity=1).transform_filter(measured),
+            base.mark_point(size=45, filled=False, strokeWidth=1.5).transform_filter(
+                alt.LogicalNotPredicate(**{"not": measured})
+            ),
+        ]
     if {"low", "high"} <= set(frame.columns):
         layers.insert(0, base.mark_rule(strokeWidth=4, opacity=0.35).encode(y="low:Q", y2="high:Q"))
     if required is not None:

@@ -122,3 +122,8 @@ def explained(derivation: Derivation, label: str = "") -> None:
         for assumption in derivation.assumptions:
             st.markdown(f"- {t('assumes')}: {plain(assumption)}")
         st.caption(f"{t('Known error')}: {plain(derivation.band)}")
+
+
+def nearness(relative_distance: float | None) -> float | None:
+    """How near a flip condition is to firing, 0 (far: as much room as the threshold itself) to 1 (fired)."""
+    return None if relative_distance is None else min(1.0, max(0.0, 1.0 - relative_distance))

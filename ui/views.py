@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterable
+
 import pandas as pd
 
-from planner.conditions import Evidence, Kind
+from planner.conditions import Evidence, Kind, Verdict
+from planner.metrics import METRICS, quantity
 from services.verdicts import CaseState
+from ui.text import t
 
 SPEEDS = {"user_tok_s": "p5", "output_tok_s": "value"}
 COLUMNS = ["metric", "statistic", "candidate", "kind", "series", "point", "batch", "value", "low", "high", "n", "valid"]
@@ -30,7 +35,7 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
             {
                 "metric": metric, "statistic": statistic, "candidate": candidate, "kind": kind,
                 "series": f"{candidate} {kind}" if seen else kind, "point": point, "batch": batch[point],
-                "value": values[len(values) // 2], "low": values[0], "high": values[-1],
+                "value": statistics.median(values), "low": values[0], "high": values[-1],
                 "n": sum(p.n or 0 for p in pieces) or None, "valid": valid == "True",
             }
         )  # fmt: skip
@@ -41,3 +46,157 @@ def speed_frame(state: CaseState) -> pd.DataFrame:
     """Speed per user (p5) and total output against requests in flight, valid figures only."""
     frame = figures(state, {m: (s,) for m, s in SPEEDS.items()})
     return frame[frame.valid]
+
+
+TTFT = ("p50", "p95", "p99")
+TABLE = (
+    ("user_tok_s", "p5"), ("output_tok_s", "value"), ("ttft_ms", "p50"), ("ttft_ms", "p95"), ("ttft_ms", "p99"),
+    ("itl_ms", "p99"), ("error_share", "value"), ("goodput", "value"),
+)  # fmt: skip
+SEEN = (Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED, Kind.ENTERED)
+
+
+def ttft_frame(state: CaseState) -> pd.DataFrame:
+    """TTFT percentiles against requests in flight, valid and seen, not predicted; `who` is candidate and kind."""
+    frame = figures(state, {"ttft_ms": TTFT})
+    frame = frame[frame.valid & frame.kind.isin([k.value for k in SEEN])]
+    return frame.assign(who=frame.candidate + " " + frame.kind, series=frame.statistic)
+
+
+def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
+    wanted = set(metrics)
+    return [e for e in state.evidence if e.metric in wanted and e.kind in SEEN]
+
+
+def figure_title(metric: str, statistic: str) -> str:
+    """Name, statistic and unit of a column."""
+    of = METRICS[metric]
+    unit = {"share": "%", "ms": "ms"}.get(of.unit, of.unit)
+    return f"{of.name}{'' if statistic == 'value' else ' ' + statistic} ({unit})"
+
+
+def results_frame(state: CaseState) -> pd.DataFrame:
+    """One row per candidate, load point and kind; a figure that was not taken reads "not measured"."""
+    groups: dict[tuple[str, str, str], dict[tuple[str, str], list[Evidence]]] = {}
+    for e in _seen(state, (m for m, _ in TABLE)):
+        if e.load_point and (e.metric, e.statistic) in TABLE:
+            row = groups.setdefault((e.candidate or "", e.load_point, e.kind.value), {})
+            row.setdefault((e.metric, e.statistic), []).append(e)
+    order = {p.name: i for i, p in enumerate(state.plan.load_points)} if state.plan else {}
+    rows = []
+    for (candidate, point, kind), found in sorted(groups.items(), key=lambda g: (g[0][0], order.get(g[0][1], 99))):
+        pieces = [e for several in found.values() for e in several]
+        rows.append(
+            {t("Candidate"): candidate, t("Load point"): point, t("Kind"): t(kind)}
+            | {figure_title(*key): _cell(found.get(key, ())) for key in TABLE}
+            | {t("Requests (n)"): max((e.n or 0 for e in pieces), default=0) or t("not stated"),
+               t("Starts"): len({e.source for e in pieces})}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _cell(pieces: Iterable[Evidence]) -> str:
+    """The median over starts and repeats, with the range where there is one."""
+    known = list(pieces)
+    valid = [e.value for e in known if e.valid]
+    if not known:
+        return t("not measured")
+    if not valid:
+        return t("invalid run")
+    unit = known[0].unit
+    middle = quantity(statistics.median(valid), unit)
+    if len(valid) == 1 or min(valid) == max(valid):
+        return middle
+    return f"{middle} ({quantity(min(valid), unit)} – {quantity(max(valid), unit)})"
+
+
+def bound_frame(state: CaseState) -> pd.DataFrame:
+    """measured_over_bound per candidate and load point."""
+    groups: dict[tuple[str, str, str], list[Evidence]] = {}
+    for e in _seen(state, ("measured_over_bound",)):
+        groups.setdefault((e.candidate or "", e.load_point or "", e.kind.value), []).append(e)
+    return pd.DataFrame(
+        [
+            {t("Candidate"): c, t("Load point"): p, t("Kind"): t(kind), t("Measured / bound"): _cell(pieces)}
+            for (c, p, kind), pieces in groups.items()
+        ]
+    )
+
+
+def runs_frame(state: CaseState) -> pd.DataFrame:
+    """One row a run: whose, when, of which kind, how it ended, what was found wrong with it."""
+    return pd.DataFrame(
+        [
+            {
+                t("Candidate"): r.candidate, t("Stage"): r.stage, t("Start"): r.start, t("Kind"): t(r.kind.value),
+                t("Status"): t(r.status), t("When (UTC)"): r.created_at[:16].replace("T", " "),
+                t("Findings"): "; ".join(r.findings) or t("none"), t("Bundle"): r.sha256[:12],
+            }
+            for r in state.runs
+        ]
+    )  # fmt: skip
+
+
+OUTCOMES = ("started", "startup_s", "kv_capacity_tokens", "preemptions", "oom", "restarts", "error_share")
+
+
+def outcomes_frame(state: CaseState) -> pd.DataFrame:
+    """One row an engine start: what came up, how much fits, what went wrong; the worst load point of the start."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for e in _seen(state, OUTCOMES):
+        found.setdefault(e.source, {}).setdefault(e.metric, []).append(e.value)
+    rows = []
+    for r in state.runs:
+        of_run = found.get(r.sha256[:12], {})
+        rows.append(
+            {t("Candidate"): r.candidate, t("Stage"): r.stage, t("Start"): r.start, t("Kind"): t(r.kind.value)}
+            | {
+                figure_title(m, "value"): quantity(max(of_run[m]), METRICS[m].unit) if m in of_run
+                else t("not measured")
+                for m in OUTCOMES
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def kv_spread(state: CaseState) -> list[str]:
+    """KV capacity over the starts of each candidate, in words: it differs between starts of the same engine."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for e in _seen(state, ("kv_capacity_tokens",)):
+        found.setdefault((e.candidate or "", e.kind.value), []).append(e.value)
+    return [
+        t("{who} ({kind}): {low:,.0f} to {high:,.0f} tokens over {n} starts", who=who, kind=t(kind), low=min(values),
+          high=max(values), n=len(values))
+        for (who, kind), values in sorted(found.items())
+    ]  # fmt: skip
+
+
+def leaves(verdict: Verdict) -> list[Verdict]:
+    """The verdicts at single load points that a combined one consists of."""
+    return [leaf for part in verdict.parts for leaf in leaves(part)] if verdict.parts else [verdict]
+
+
+def figure_in_words(e: Evidence) -> str:
+    """A piece of evidence as a line: whose, what, where, how known, from where."""
+    at = f" at {e.load_point}" if e.load_point else ""
+    statistic = "" if e.statistic == "value" else f" {e.statistic}"
+    who = f"{e.candidate}: " if e.candidate else ""
+    n = f", n = {e.n:,}" if e.n else ""
+    origin = e.note or (f"bundle {e.source}" if e.start else e.source)
+    return f"{who}{METRICS[e.metric].name}{statistic}{at} = {quantity(e.value, e.unit)}{n} ({origin})"
+
+
+SAMPLES_SHOWN = 400
+
+
+def telemetry_frame(telemetry: pd.DataFrame, point: str, repeat: int, names: tuple[str, ...]) -> pd.DataFrame:
+    """Server metrics of one repeat, thinned to what a chart can show: the highest value of each stretch of time."""
+    frame = telemetry[(telemetry.point == point) & (telemetry.repeat == repeat) & telemetry.name.isin(names)]
+    if frame.empty:
+        return frame
+    width = max(frame.t_s.max() - frame.t_s.min(), 1e-9) / SAMPLES_SHOWN
+    stretch = ((frame.t_s - frame.t_s.min()) // width).astype(int)
+    return (
+        frame.assign(stretch=stretch).groupby(["name", "stretch"], as_index=False).agg(t_s=("t_s", "first"),
+                                                                                    value=("value", "max"))
+    )  # fmt: skip

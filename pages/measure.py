@@ -1,0 +1,215 @@
+"""Measure: run the plan here, take in bundles from a GPU box, fill a table in by hand, or bring observed usage."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from db.jobs import FINAL
+from planner.units import format_duration
+from services.arrivals import Arrived, bring_in_table, bring_in_usage, bring_in_zip
+from services.filled import blank_table, columns_of, rows_of
+from services.jobs import cancel_job, collect, progress, start_job, stop_job
+from services.usage import EXAMPLE, read_usage_file
+from services.workspace import now
+from ui.cached import workspace
+from ui.parts import flash, go_to, head, kind_badge, next_step, plain, shown_errors
+from ui.session import author, open_case, signed
+from ui.text import t
+from ui.views import runs_frame
+
+ws = workspace()
+state = open_case()
+case = state.case
+
+head("measure", t("Run the plan where the GPU is, and bring back what came out."))
+
+
+@st.fragment(run_every="1s")
+def watch(job_id: str) -> None:
+    """A measurement that is under way; the page reruns once when it has ended."""
+    job = ws.store.jobs.get(job_id)
+    seen = progress(ws, job)
+    if not seen.alive:
+        with shown_errors():
+            new = collect(ws, job)
+            ended = ws.store.jobs.get(job_id)
+            flash(
+                t("The measurement is {state}: {n} new bundles. {message}", state=t(ended.state.value), n=new,
+                  message=ended.message)
+            )  # fmt: skip
+            st.rerun()
+    with st.container(border=True):
+        st.markdown(f"**{t('Measuring')}** · {plain(seen.where) or t('starting')}")
+        share = seen.done / seen.total if seen.total else 0.0
+        st.progress(min(1.0, share), text=t("{done} of {total} requests", done=seen.done, total=seen.total or "?"))
+        rate = t("{x:.2g} requests/s", x=seen.rate_per_s) if seen.rate_per_s else t("rate not known yet")
+        left = (
+            t("about {x} left", x=format_duration(seen.eta_s)) if seen.eta_s is not None else t("time left not known")
+        )
+        st.caption(f"{rate} · {left} · {t('started by {who}', who=plain(job.created_by))}")
+        if seen.last_error:
+            st.warning(plain(seen.last_error), icon=":material/warning:")
+        with st.container(horizontal=True):
+            if st.button(t("Cancel"), icon=":material/stop_circle:", key=f"cancel-{job_id}"):
+                cancel_job(ws, job)
+                st.toast(t("Cancelling: what is sealed so far is kept."))
+            if st.button(t("Stop at once"), type="tertiary", key=f"stop-{job_id}"):
+                stop_job(ws, job)
+
+
+def tell(arrived: Arrived, what: str) -> None:
+    """Say after the rerun what came in, and whether it re-opens a decision."""
+    st.session_state["fired"] = [v.sentence for v in arrived.fired]
+    flash(what)
+    st.rerun()
+
+
+for sentence in st.session_state.pop("fired", []):
+    st.error(f"**{t('A flip condition fired.')}** {plain(sentence)}", icon=":material/notifications_active:")
+    go_to("adr-log", t("A person answers it:"))
+
+jobs = ws.store.jobs.of_case(case.id)
+active = [j for j in jobs if j.state not in FINAL]
+for job in active:
+    watch(job.id)
+
+WAYS = {
+    "here": t("Run here"),
+    "box": t("On the GPU box"),
+    "hand": t("Fill in by hand"),
+    "usage": t("Observed usage"),
+}
+way = st.segmented_control(
+    t("Way in"), list(WAYS), default="here", format_func=WAYS.get, key="way", required=True, bind="query-params",
+    label_visibility="collapsed",
+)  # fmt: skip
+
+if way != "usage" and (state.plan is None or state.stored_plan is None):
+    go_to("poc-plan", t("There is no plan to measure yet. Make it first:"))
+
+elif way == "here":
+    plan, stored = state.plan, state.stored_plan
+    st.markdown(
+        t(
+            "Runs the plan on this machine: {candidates} at {points} load points, {starts} starts each. Only where the "
+            "GPU is; elsewhere the start fails, and that is a result too.",
+            candidates=plain(", ".join(c.id for c in plan.candidates)), points=len(plan.load_points),
+            starts=plan.starts,
+        )
+    )  # fmt: skip
+    if state.plan_is_stale:
+        go_to("poc-plan", t("The requirements changed after this plan was made."))
+    if st.button(t("Run the plan"), type="primary", icon=":material/play_arrow:", disabled=bool(active)) and (
+        name := signed()
+    ):
+        with shown_errors():
+            start_job(ws, case.id, stored.sha256, name)
+            st.rerun()
+    st.caption(t("It goes on when you close the browser. The emulator's answers are marked simulated."))
+
+elif way == "box":
+    stored = state.stored_plan
+    st.markdown(t("Take the plan to the GPU box, run it there, bring the folder back as a .zip."))
+    st.download_button(
+        t("Plan file"), stored.body, file_name="plan.yaml", mime="application/yaml", icon=":material/download:",
+        on_click="ignore",
+    )  # fmt: skip
+    st.code(
+        "scp plan.yaml gpu-box:\npython -m bench run plan.yaml --out results\nzip -r results.zip results",
+        language="bash",
+    )
+    upload = st.file_uploader(t("Bundles (.zip)"), type="zip", key=f"zip-{case.slug}")
+    if st.button(t("Take in"), type="primary", icon=":material/move_to_inbox:", disabled=upload is None) and (
+        name := signed()
+    ):
+        with shown_errors():
+            arrived = bring_in_zip(ws, case.id, upload.name, upload.getvalue(), name)
+            new = sum(taken.new for taken in arrived.taken)
+            tell(
+                arrived,
+                t("{new} runs came in, {old} were there already.", new=new, old=len(arrived.taken) - new),
+            )
+
+elif way == "hand":
+    plan = state.plan
+    st.markdown(
+        f"{kind_badge('entered')} "
+        + t("Figures without load and lengths mean nothing, so they stand beside each row. Leave empty what nobody "
+            "measured.")
+    )  # fmt: skip
+    version = len([e for e in state.evidence if e.kind == "entered"])
+    names = {
+        "candidate": t("Candidate"), "load_point": t("Load point"), "in_flight": t("In flight"),
+        "rate_per_s": t("Rate (req/s)"), "input_tokens": t("Input (tokens)"), "output_tokens": t("Output (tokens)"),
+        "n": t("Requests (n)"),
+    }  # fmt: skip
+    whole = {"in_flight", "input_tokens", "output_tokens", "n"}
+    config = {
+        k: st.column_config.NumberColumn(v, min_value=1 if k in whole else 0, step=1 if k in whole else None)
+        if k in whole | {"rate_per_s"}
+        else st.column_config.TextColumn(v)
+        for k, v in names.items()
+    }
+    config |= {c.name: st.column_config.NumberColumn(t(c.name), min_value=0.0) for c in columns_of(plan)}
+    blank = pd.DataFrame(blank_table(plan)).astype(
+        {"in_flight": "Int64", "rate_per_s": "Float64", "n": "Int64", **{c.name: "Float64" for c in columns_of(plan)}}
+    )
+    table = st.data_editor(
+        blank, key=f"hand-{case.slug}-{state.stored_plan.sha256[:12]}-{version}", hide_index=True,
+        column_config=config, disabled=["candidate", "load_point"], alt=t("Results by load point, to fill in"),
+    )  # fmt: skip
+    a, b, c = st.columns(3)
+    by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{case.slug}")
+    source = b.text_input(t("From"), placeholder=t("log, sheet or message"), key=f"hand-from-{case.slug}-{version}")
+    day = c.date_input(t("Day of the run"), value=now().date(), max_value=now().date(), format="YYYY-MM-DD")
+    if st.button(t("Store these figures"), type="primary", icon=":material/save:") and signed():
+        with shown_errors():
+            rows = rows_of(plan, table.astype(object).where(table.notna(), None).to_dict("records"))
+            arrived = bring_in_table(ws, case.id, rows, by=by, source=source, measured_at=day)
+            tell(arrived, t("{n} figures are stored, as entered by {who}.", n=len(arrived.evidence), who=by))
+
+else:
+    st.markdown(
+        f"{kind_badge('observed')} "
+        + t("What users really did, from monitoring or request logs. Load in a benchmark never counts as this.")
+    )
+    st.markdown(
+        "- " + t("A row a day: `date,peak_in_flight` and, if known, `requests`.")
+        + "\n- " + t("Or a row a request: `start,end` in ISO 8601; the daily peak is counted from them.")
+    )  # fmt: skip
+    st.download_button(
+        t("Example"), EXAMPLE, file_name="usage.csv", mime="text/csv", icon=":material/download:", on_click="ignore"
+    )
+    upload = st.file_uploader(t("Usage (.csv)"), type="csv", key=f"usage-{case.slug}")
+    if st.button(t("Bring in"), type="primary", icon=":material/move_to_inbox:", disabled=upload is None) and (
+        name := signed()
+    ):
+        with shown_errors():
+            usage = read_usage_file(upload.name, upload.getvalue())
+            arrived = bring_in_usage(ws, case.id, usage, by=name, source=upload.name)
+            tell(
+                arrived,
+                t(
+                    "{n} days came in, {first} to {last}; the highest peak was {peak:g} in flight.", n=len(usage),
+                    first=usage[0].day, last=usage[-1].day, peak=max(u.peak_in_flight for u in usage),
+                ),
+            )  # fmt: skip
+
+st.subheader(t("Runs"))
+if state.runs:
+    st.markdown(" ".join(kind_badge(k) for k in dict.fromkeys(r.kind.value for r in state.runs)))
+    st.dataframe(runs_frame(state), hide_index=True, alt=t("Runs of this case with status and findings"))
+else:
+    st.markdown(t("Nothing was measured yet."))
+
+past = [j for j in jobs if j.state in FINAL]
+if past:
+    with st.expander(t("Earlier measurements from this page ({n})", n=len(past)), icon=":material/history:"):
+        for job in past:
+            st.markdown(
+                f"- {job.created_at:%Y-%m-%d %H:%M} UTC · **{t(job.state.value)}** · {plain(job.created_by)}"
+                + (f" · {plain(job.message)}" if job.message else "")
+            )
+
+next_step("measure")
