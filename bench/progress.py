@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 PROGRESS = "progress.json"
 CANCEL = "cancel"
-WRITE_EVERY_S = 0.5
+WRITE_EVERY_S = 1.0
 RunState = Literal["queued", "running", "cancelled", "failed", "finished"]
 
 
@@ -40,7 +40,7 @@ class Standing:
 
 
 class Reporter:
-    """Keeps the standing, writes it at most every half second, and shows it on a terminal when there is one."""
+    """Keeps the standing, writes it at most once a second, and shows it on a terminal when there is one."""
 
     def __init__(self, folder: Path, total_requests: int, *, bar: bool) -> None:
         self._path = folder / PROGRESS
@@ -62,8 +62,8 @@ class Reporter:
             self._write()
 
     def done(self, requests: int = 1) -> None:
-        """Count measured requests that ended."""
-        self.update(done_requests=self.standing.done_requests + requests)
+        """Count measured requests that ended; the next update writes it, for this stands between two requests."""
+        self.standing.done_requests += requests
 
     def skip(self, requests: int) -> None:
         """Count requests of bundles that were finished in an earlier run, or that will not be sent."""

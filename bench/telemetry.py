@@ -6,7 +6,9 @@ Scraping has a connection of its own. A page without the expected names is an er
 from __future__ import annotations
 
 import asyncio
-import re
+import resource
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from bench.dialects import Dialect
@@ -31,20 +33,27 @@ async def fetch_page(pool: Pool, path: str, *, timeout_s: float = 10.0) -> str:
     return exchange.body.decode("utf-8", "replace")
 
 
-def memory_of(pid: int) -> float | None:
-    """Resident bytes of a process and its descendants, or None when it is gone (Linux /proc)."""
-    total, todo = 0.0, [pid]
+def family_of(pid: int) -> list[int]:
+    """A process and its descendants (Linux /proc)."""
+    found, todo = [], [pid]
     while todo:
-        here = Path(f"/proc/{todo.pop()}")
+        here = todo.pop()
         try:
-            status = (here / "status").read_text()
-            for task in (here / "task").iterdir():
+            for task in Path(f"/proc/{here}/task").iterdir():
                 todo += [int(c) for c in (task / "children").read_text().split()]
         except OSError:
             continue
-        rss = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-        total += int(rss.group(1)) * 1024 if rss else 0
-    return total or None
+        found.append(here)
+    return found
+
+
+def memory_of(pids: Iterable[int]) -> float | None:
+    """Resident bytes of some processes together, or None when all are gone (Linux /proc)."""
+    pages = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return float(pages * resource.getpagesize()) or None
 
 
 class Telemetry:
@@ -52,7 +61,7 @@ class Telemetry:
 
     def __init__(self, pool: Pool, dialect: Dialect, *, server_pid: int | None = None) -> None:
         self._pool, self._dialect = pool, dialect
-        self._server_pid = server_pid
+        self._family = family_of(server_pid) if server_pid else []  # looked up here: it takes milliseconds
         self.t0 = pool.clock()
         self.samples: list[Sample] = []
         self.errors = 0
@@ -78,7 +87,7 @@ class Telemetry:
         t = self._pool.clock() - self.t0
         found = await self.counters()
         self.samples += [Sample(t, role, found[role]) for role in SAMPLED if role in found]
-        rss = memory_of(self._server_pid) if self._server_pid else None
+        rss = memory_of(self._family)
         if rss is not None:
             self.samples.append(Sample(t, "server_rss_bytes", rss))
         return found
