@@ -7,8 +7,9 @@ from typing import NamedTuple
 from db.plans import StoredPlan
 from planner.capacity import Sizing
 from planner.conditions import Kind
+from planner.contract import FIELDS
 from planner.engine_facts import server
-from planner.errors import InputError, NotAllowed
+from planner.errors import ConflictError, InputError, NotAllowed
 from planner.gates import RunForm
 from planner.launch import LaunchPlan, LaunchSettings, launch
 from planner.planning import Roles, estimate_minutes, load_points, make_plan
@@ -38,6 +39,30 @@ class PlanChoices(NamedTuple):
     starts: int = 3
     repeats: int = 1
     requests_per_point: int = 24
+
+
+def choices_of(plan: Plan) -> PlanChoices:
+    """What a person had stated when a plan was written, read back from it."""
+    files = (
+        c.launch.command[i + 1]
+        for c in plan.candidates
+        for i, word in enumerate(c.launch.command[:-1])
+        if word == "-m" and c.engine == "llama-server"
+    )
+    stated = plan.shared_contract
+    return PlanChoices(
+        model_revision=stated.get("model_revision", ""),
+        gguf_file=next(files, ""),
+        load_generator=stated.get("load_generator", ""),
+        starts=plan.starts,
+        repeats=plan.repeats,
+        requests_per_point=min(p.requests for p in plan.load_points),
+    )
+
+
+def unstated_fields(plan: Plan) -> tuple[str, ...]:
+    """Fields of the shared contract that nobody stated: as long as one is open, no two runs compare."""
+    return tuple(f.name for f in FIELDS if f.part == "shared" and not plan.shared_contract.get(f.name))
 
 
 class Drafted(NamedTuple):
@@ -106,7 +131,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         plan,
         launches,
         estimate_minutes(plan, _speeds(plan, sizing)),
-        tuple(k for k, v in shared.items() if not v),
+        unstated_fields(plan),
         {e: launch_of(ws, score, r, sizing, e, choices, server_id=e) for e in engines if e in SERVER_OF},
     )
 
@@ -176,19 +201,31 @@ def _contract(score: Score, r: Requirements, sizing: Sizing, engine: str, starte
 
 
 def save_plan(ws: Workspace, case: str, plan: Plan, author: str) -> StoredPlan:
-    """Store a plan and judge the case again under it."""
-    stored = ws.store.plans.add(case, plan, at=now(), author=author)
-    rejudge(ws, case)
+    """Store a plan and judge the case again under it.
+
+    Raises ConflictError when the very same plan was stored before a later one, which would go on to stand.
+    """
+    return _store(ws, case, plan, author)
+
+
+def _store(ws: Workspace, case: str, plan: Plan, author: str, body: bytes | None = None) -> StoredPlan:
+    with ws.store.transaction():
+        stored = ws.store.plans.add(case, plan, at=now(), author=author, body=body)
+        last = ws.store.plans.of_case(case)[-1]
+        if last.sha256 != stored.sha256:
+            raise ConflictError(
+                f"this very plan was stored on {stored.at:%Y-%m-%d} and a later one replaced it.", where="plan",
+                fix="Give it another seed or title to make it a plan of its own.",
+            )  # fmt: skip
+        rejudge(ws, case)
     return stored
 
 
 def upload_plan(ws: Workspace, case: str, name: str, text: str, author: str) -> StoredPlan:
-    """Store an edited plan file; raises InputError with the field that is wrong, SchemaTooNew."""
+    """Store an edited plan file; raises InputError with the field that is wrong, SchemaTooNew, ConflictError."""
     plan = plan_from_yaml(text, where=name)
     slug = ws.store.cases.get(case).slug
     if plan.case != slug:
         raise InputError(f"case: the plan belongs to {plan.case!r}, this is {slug!r}.", where=name,
                          fix="Open that case, or correct the field.")  # fmt: skip
-    stored = ws.store.plans.add(case, plan, at=now(), author=author, body=text.encode())
-    rejudge(ws, case)
-    return stored
+    return _store(ws, case, plan, author, text.encode())

@@ -34,8 +34,8 @@ def _rule(value: float, label: str) -> alt.LayerChart:
     rule = alt.Chart(frame).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5).encode(y="value:Q")
     text = (
         alt.Chart(frame)
-        .mark_text(align="left", baseline="bottom", dx=4, dy=-2, color=REQUIRED_COLOUR, fontSize=12)
-        .encode(y="value:Q", x=alt.value(0), text="label:N")
+        .mark_text(align="right", baseline="bottom", dx=-4, dy=-2, color=REQUIRED_COLOUR, fontSize=12)
+        .encode(y="value:Q", x=alt.value("width"), text="label:N")
     )
     return alt.layer(rule, text)
 
@@ -102,13 +102,19 @@ def against_concurrency(
 def contributions(frame: pd.DataFrame) -> alt.Chart:
     """Stacked score bars; `frame` has candidate, criterion, contribution (points of 100), reason."""
     order = list(dict.fromkeys(frame["candidate"]))
+    criteria = list(dict.fromkeys(frame["criterion"]))
+    position = {c: i for i, c in enumerate(criteria)}
     return (
-        alt.Chart(frame)
+        alt.Chart(frame.assign(position=frame["criterion"].map(position)))
         .mark_bar()
         .encode(
-            y=alt.Y("candidate:N", sort=order, title=None),
+            y=alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
             x=alt.X("sum(contribution):Q", title=t("Score (of 100)"), scale=alt.Scale(domain=[0, 100])),
-            color=alt.Color("criterion:N", title=None, legend=alt.Legend(orient="bottom", columns=3)),
+            color=alt.Color(
+                "criterion:N", sort=criteria, title=None, scale=alt.Scale(scheme="tableau20"),
+                legend=alt.Legend(orient="right", labelLimit=220, symbolLimit=0),
+            ),
+            order="position:Q",
             tooltip=[
                 alt.Tooltip("candidate:N", title=t("Candidate")),
                 alt.Tooltip("criterion:N", title=t("Criterion")),
@@ -116,8 +122,8 @@ def contributions(frame: pd.DataFrame) -> alt.Chart:
                 alt.Tooltip("reason:N", title=t("Reason")),
             ],
         )
-        .properties(height=44 * max(1, len(order)) + 20)
-    )
+        .properties(height=max(44 * len(order), 16 * len(criteria)) + 60)
+    )  # fmt: skip
 
 
 def memory_split(frame: pd.DataFrame) -> alt.Chart:

@@ -1,0 +1,124 @@
+"""Catalogue: the facts that everything here is computed from, with source, confidence and age; gaps said aloud."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from planner.catalog import REPOSITORY_CATALOG
+from planner.engine_facts import age
+from services.workspace import now
+from ui.cached import workspace
+from ui.parts import head, plain
+from ui.text import t
+
+ws = workspace()
+today = now().date()
+
+OWN_GPU = """schema: 1
+gpus:
+  - id: our-card
+    name: Our card
+    memory_gb: 96
+    device_total_gib: 94.5
+    unified_memory: false
+    bandwidth_gb_s: 1600
+    dense_tflops: {bf16: 250, fp8: 500}
+    compute_capability: "12.0"
+    architecture: Blackwell
+    sources: ["data sheet, 2026-11-01"]
+    confidence: high
+  - id: nvidia-jetson-agx-thor-t5000
+    bandwidth_gb_s: 273
+    sources: ["measured by us, 2026-11-20"]
+"""
+
+head("catalogue", t("What is known about models, GPUs and engines, from where, and how sure."))
+
+
+def known(value: object, form: str = "{}") -> str:
+    """A figure as text; a gap is said in words."""
+    return t("not known") if value is None else form.format(value)
+
+
+engines, gpus, models, own, notice = st.tabs([t("Engines"), t("GPUs"), t("Models"), t("Own entries"), t("Notice")])
+with engines:
+    rows = []
+    for e in ws.catalog.engines.values():
+        old = age(e, today)
+        rows.append(
+            {
+                t("Engine"): f"{e.name} {e.version}",
+                t("Facts"): t("stale") if old.stale else t("current"),
+                t("Age (days)"): old.days,
+                t("Hold for (days)"): known(old.allowed_days),
+                t("Read on"): str(e.read_on),
+                t("State"): t(e.maintenance.status),
+                t("Licence"): e.licence.spdx,
+                t("API"): ", ".join(e.api),
+                t("GPUs proven (compute capability)"): ", ".join(e.hardware.known_on),
+                t("Source"): e.hardware.known_basis,
+            }
+        )
+    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Engines of the catalogue with age and source"))
+    for e in ws.catalog.engines.values():
+        if age(e, today).stale:
+            st.warning(plain(age(e, today).sentence), icon=":material/history:")
+    chosen = st.selectbox(
+        t("Traps and reports of"), list(ws.catalog.engines), format_func=lambda i: ws.catalog.engines[i].name
+    )
+    engine = ws.catalog.engines[chosen]
+    for trap in engine.traps:
+        st.markdown(f"- {plain(trap.text)}  \n  :small[{plain(trap.source)}]")
+    for report in engine.hardware.reports:
+        works = t("works") if report.works else t("does not work")
+        st.markdown(
+            f"- {plain(report.compute_capability)} {works}: {plain(report.what)}  \n  :small[{plain(report.source)}]"
+        )
+with gpus:
+    rows = [
+        {
+            t("GPU"): g.name,
+            t("Memory (GB)"): known(g.memory_gb, "{:g}"),
+            t("Driver total (GiB)"): known(g.device_total_gib, "{:g}"),
+            t("Bandwidth (GB/s)"): known(g.bandwidth_gb_s, "{:,.0f}"),
+            t("BF16 (TFLOPS)"): known(g.tflops("bf16"), "{0[0]:g}, {0[1]}"),
+            t("FP8 (TFLOPS)"): known(g.tflops("fp8"), "{0[0]:g}, {0[1]}"),
+            t("Compute capability"): known(g.compute_capability),
+            t("Power (W)"): known(g.tdp_w, "{:g}"),
+            t("Confidence"): t(g.confidence),
+            t("Source"): g.source,
+            t("Id"): g.id,
+        }
+        for g in ws.catalog.gpus.values()
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("GPUs of the catalogue"))
+with models:
+    rows = [
+        {
+            t("Model"): m.id,
+            t("Layers"): m.num_hidden_layers,
+            t("Hidden size"): m.hidden_size,
+            t("Heads / KV heads"): f"{m.num_attention_heads} / {m.num_key_value_heads}",
+            t("Experts (used)"): f"{m.moe.n_routed_experts} ({m.moe.experts_per_token})" if m.moe else t("dense"),
+            t("Active, as named (B)"): known(m.nominal_active_params_b, "{:g}"),
+            t("Longest context"): f"{m.max_position_embeddings:,}",
+            t("Confidence"): t(m.confidence),
+            t("Source"): m.source,
+        }
+        for m in ws.catalog.models.values()
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Models of the catalogue"))
+    st.caption(t("Models and GPUs carry no day of reading; their sources name a commit, a log or a page."))
+with own:
+    st.markdown(
+        t(
+            "Put {models} or {gpus} into {folder}. An entry with a known id changes the fields that it states, one "
+            "with a new id is added. They are read when the app starts; {command} says whether they are right.",
+            models="`models.yaml`", gpus="`gpus.yaml`", folder=f"`{ws.home / 'catalog'}`",
+            command="`python cli.py catalog check`",
+        )
+    )  # fmt: skip
+    st.code(OWN_GPU, language="yaml")
+with notice:
+    st.text((REPOSITORY_CATALOG / "NOTICE").read_text(encoding="utf-8"))

@@ -1,0 +1,84 @@
+"""Words for people where the domain has short names: criteria, gates, ratings and roles."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ui.text import t
+
+CRITERIA: dict[str, str] = {
+    "batching": "Batching",
+    "kv_management": "KV cache management",
+    "scheduling_policy": "Scheduling policy",
+    "chunked_prefill": "Chunked prefill",
+    "prefix_reuse": "Prefix reuse",
+    "openai_api": "OpenAI-compatible API",
+    "metrics": "Metrics",
+    "ops_information": "Information for operators",
+    "model_formats": "Model formats",
+    "quantization": "Quantization",
+    "kv_quantization": "KV cache quantization",
+    "multi_gpu": "Several GPUs",
+    "hardware_breadth": "Breadth of hardware",
+    "ease_of_install": "Ease of installation",
+    "release_cadence": "Releases to take in",
+    "licence_maintenance": "Licence and maintenance",
+    "security_defaults": "Security by default",
+    "benchmark_control": "Control for benchmarks",
+    "structured_output": "Structured output",
+    "lora": "LoRA adapters",
+    "multimodal": "Images and audio",
+    "container_images": "Container images",
+}
+RATINGS: tuple[str, ...] = ("○○○ none", "●○○ limited", "●●○ good", "●●● excellent")
+GATES: dict[str, str] = {
+    "gpu and precision": "GPU and precision",
+    "api": "API",
+    "licence": "Licence",
+    "maintained": "Maintained",
+    "operating system": "Operating system",
+    "air gap": "Air gap",
+}
+BETTER_WORSE: dict[int, str] = {1: "+ better", 0: "= same", -1: "− worse"}
+
+
+class RoleLook(NamedTuple):
+    """Colour, icon and words of a candidate's role."""
+
+    colour: str
+    icon: str
+    words: str
+
+
+ROLES: dict[str, RoleLook] = {
+    "favourite": RoleLook("green", ":material/star:", "favourite: measure it first"),
+    "baseline": RoleLook("blue", ":material/flag:", "baseline: what a gain is stated against"),
+    "challenger": RoleLook("violet", ":material/sports_score:", "challenger: close enough to measure"),
+    "re-examine": RoleLook("orange", ":material/update:", "to be re-examined"),
+    "later": RoleLook("gray", ":material/schedule:", "later"),
+    "stopped": RoleLook("red", ":material/block:", "stopped by a gate"),
+}
+
+
+def criterion(name: str) -> str:
+    """A criterion's name for people."""
+    return t(CRITERIA.get(name, name))
+
+
+def rating(value: int) -> str:
+    """A rating from 0 to 3 as marks and a word."""
+    return t(RATINGS[value])
+
+
+def in_words(text: str) -> str:
+    """A sentence of the domain with criteria by their names for people, and a capital at its head."""
+    for name in sorted(CRITERIA, key=len, reverse=True):
+        text = re.sub(rf"\b{name}\b(?=[:,.]|$)", criterion(name), text)
+    return text[:1].upper() + text[1:]
+
+
+def role_badge(role: str) -> str:
+    """A candidate's role as an inline badge: word, colour and icon."""
+    look = ROLES[role]
+    return f":{look.colour}-badge[{look.icon} {t(look.words)}]"
