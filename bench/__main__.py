@@ -7,25 +7,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from bench.admission import FAULTS, Settings
 from bench.emulator import fault_of, serve
-from bench.job import Checked, check_candidate
-from bench.runner import RunResult, check_plan, run_plan
-from bundle.folder import find_bundles
-from bundle.summary import summarise
-from planner.errors import BundleError, FliplineError, InputError
-from planner.poc import Plan, plan_from_yaml
+from planner.errors import FliplineError, InputError
 
-OK, BAD_RESULT, BAD_INPUT, CANCELLED = 0, 1, 2, 130
+BAD_INPUT, CANCELLED = 2, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -101,58 +91,22 @@ def _may_name_commands(parser: argparse.ArgumentParser) -> None:
                         help="run commands of the plan that are not those of a known engine")  # fmt: skip
 
 
-def read_plan(path: Path) -> Plan:
-    """Read a plan file; raises InputError."""
-    try:
-        return plan_from_yaml(path.read_text(encoding="utf-8"), where=path.name)
-    except OSError as e:
-        raise InputError(f"cannot be read: {e.strerror}.", where=str(path)) from None
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8.", where=str(path)) from None
-
-
 def _run(options: argparse.Namespace) -> int:
-    plan = read_plan(options.plan)
-    bar = sys.stderr.isatty() and not options.json
-    result = asyncio.run(run_plan(plan, options.out, allow_command=options.allow_command, bar=bar))
-    if options.json:
-        print(json.dumps({"state": result.state, "bundles": [str(b) for b in result.bundles], "failed": result.failed}))
-    else:
-        _say_result(result)
-    if result.state == "cancelled":
-        return CANCELLED
-    return BAD_RESULT if result.failed else OK
+    from bench import commands
 
-
-def _say_result(result: RunResult) -> None:
-    for folder in result.bundles:
-        print(f"{'FAILED' if folder.name in result.failed else 'ok':6} {folder}")
-    if result.state == "cancelled":
-        print("Cancelled. The same command goes on from here.")
+    return commands.run(options)
 
 
 def _check(options: argparse.Namespace) -> int:
-    plan = read_plan(options.plan)
-    check_plan(plan, allow_command=options.allow_command)
-    with tempfile.TemporaryDirectory() as folder:
-        found = [asyncio.run(check_candidate(plan, c, Path(folder))) for c in plan.candidates]
-    if options.json:
-        print(json.dumps([c._asdict() for c in found]))
-    else:
-        for checked in found:
-            _say_checked(checked)
-    return BAD_RESULT if any(c.error for c in found) else OK
+    from bench import commands
+
+    return commands.check(options)
 
 
-def _say_checked(checked: Checked) -> None:
-    state = f"FAILED {checked.error}" if checked.error else "ok"
-    print(f"{checked.candidate}: {state}")
-    if not checked.error:
-        kind = " (emulator: results are simulated)" if checked.simulated else ""
-        capacity = checked.kv_capacity_tokens or "not stated"
-        print(f"  version {checked.version or 'not stated'}{kind}, KV capacity {capacity}")
-    for finding in checked.findings:
-        print(f"  {finding}")
+def _summary(options: argparse.Namespace) -> int:
+    from bench import commands
+
+    return commands.summary(options)
 
 
 def _emulate(options: argparse.Namespace) -> int:
@@ -163,22 +117,6 @@ def _emulate(options: argparse.Namespace) -> int:
         return asyncio.run(serve(settings, options.host, options.port))
     except OSError as e:
         raise InputError(f"port {options.port} cannot be used: {e.strerror}.", fix="Choose another --port.") from None
-
-
-def _summary(options: argparse.Namespace) -> int:
-    folders = find_bundles(options.folder) if options.folder.is_dir() else []
-    if not folders:
-        raise BundleError("holds no bundle.", where=str(options.folder), fix="Choose the folder given to --out.")
-    evidence = [(folder.name, e) for folder in folders for e in summarise(folder)]
-    if options.json:
-        print(json.dumps([{"bundle": name, **e.model_dump(mode="json")} for name, e in evidence]))
-        return OK
-    table = Table("bundle", "load point", "metric", "statistic", "value", "unit", "n", "kind", "spoiled by")
-    for name, e in evidence:
-        table.add_row(name, e.load_point or "", e.metric, e.statistic, f"{e.value:.4g}", e.unit,
-                      "" if e.n is None else str(e.n), e.kind.value, "; ".join(e.spoiled_by))  # fmt: skip
-    Console().print(table)
-    return OK
 
 
 if __name__ == "__main__":

@@ -1,0 +1,152 @@
+"""The terminal entry: exit codes, and one clear sentence for every wrong input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import main
+from bench.admission import Settings
+from bench.emulator import Emulator
+from planner.poc import plan_to_yaml
+from tests.bench.helpers import FAST, candidate, free_port, plan
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def emulator(settings: Settings = FAST) -> Iterator[int]:
+    """An emulator in a thread of its own, because the command runs a loop itself."""
+    started, ended = threading.Event(), asyncio.Event()
+    loop, made = asyncio.new_event_loop(), Emulator(settings)
+
+    async def serve() -> None:
+        await made.start()
+        started.set()
+        await ended.wait()
+        await made.stop()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    started.wait()
+    try:
+        yield made.port
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
+
+
+def written(folder: Path, port: int, *emulate: str, **changes: str) -> Path:
+    """A plan file, with some text replaced."""
+    text = plan_to_yaml(plan(candidate(port, *emulate)))
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    path = folder / "plan.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_run_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with emulator() as port:
+        assert main(["run", str(written(tmp_path, port)), "--out", str(tmp_path / "out"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"state": "finished", "bundles": [str(tmp_path / "out" / "emu-A-start1")], "failed": []}
+    assert main(["summary", str(tmp_path / "out"), "--json"]) == 0
+    evidence = json.loads(capsys.readouterr().out)
+    assert {e["kind"] for e in evidence} == {"simulated"}
+    assert {"ttft_ms", "output_tok_s", "started"} <= {e["metric"] for e in evidence}
+    assert main(["summary", str(tmp_path / "out")]) == 0
+    assert "ttft_ms" in capsys.readouterr().out
+
+
+def test_check_tries_one_request_and_keeps_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with emulator() as port:
+        assert main(["check", str(written(tmp_path, port))]) == 0
+    out = capsys.readouterr().out
+    assert "emu: ok" in out
+    assert "emulator/1 (emulator: results are simulated), KV capacity 1000000" in out
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.yaml"]
+
+
+def test_a_failed_candidate_gives_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, free_port(), "--fault", "start-failure")
+    assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 1
+    assert "FAILED" in capsys.readouterr().out
+    assert main(["check", str(path)]) == 1
+    assert "the model cannot be loaded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("engine: vllm", "engine: vlm", "unknown engine 'vlm'. Did you mean 'vllm'?"),
+        ("schema_version: 1", "schema_version: 2", "schema version 2 is newer than 1"),
+        ("candidates:", "candidats:", "candidates: field required"),
+        ("in_flight: 2", "in_flight: many", "in_flight"),
+        ("title: Test", "title: [", "is not YAML"),
+    ],
+)
+def test_a_wrong_plan_is_one_sentence_and_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, sentence: str
+) -> None:
+    path = written(tmp_path, 1, **{old: new})
+    assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told and "plan.yaml" in told
+    assert len(told.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(tmp_path / "no.yaml"), "--out", str(tmp_path)]) == 2
+    assert "no.yaml: cannot be read: No such file or directory." in capsys.readouterr().err
+
+
+def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(written(tmp_path, free_port())), "--out", str(tmp_path / "out")]) == 2
+    assert "the server is not there" in capsys.readouterr().err
+
+
+def test_a_server_that_answers_404(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with emulator(Settings(fault="404")) as port:
+        assert main(["run", str(written(tmp_path, port)), "--out", str(tmp_path / "out")]) == 2
+    assert "answered 404: The model `emulated` does not exist." in capsys.readouterr().err
+
+
+def test_a_folder_without_bundles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["summary", str(tmp_path)]) == 2
+    assert "holds no bundle" in capsys.readouterr().err
+
+
+def test_an_unknown_fault_and_a_taken_port(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emulate", "--fault", "stal"]) == 2
+    assert "Did you mean 'stall'" in capsys.readouterr().err
+    assert main(["emulate", "--fault", "die:soon"]) == 2
+    assert "such as die:10" in capsys.readouterr().err
+    with emulator() as port:
+        assert main(["emulate", "--port", str(port)]) == 2
+    assert f"port {port} cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "check", "emulate", "summary"])
+def test_every_command_explains_itself_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"Example: python -m bench {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_it_runs_as_a_module() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "bench", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "run" in told.stdout and "emulate" in told.stdout

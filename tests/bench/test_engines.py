@@ -1,0 +1,152 @@
+"""Servers that a plan may start, and how they are started and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from bench.dialects import dialect
+from bench.engines import Server, check_allowed, is_emulator_command
+from bench.stage_rule import with_setting
+from bench.telemetry import family_of, memory_of
+from planner.errors import NotAllowed, ServerError
+from planner.poc import Launch
+from tests.bench.helpers import free_port
+
+
+def launch(*command: str, **more: object) -> Launch:
+    return Launch.model_validate({"command": command} | more)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "vllm serve Qwen/Qwen3-30B-A3B --max-num-seqs 16", "/opt/engines/bin/vllm serve m",
+        "python -m vllm.entrypoints.openai.api_server --model m", ".venv/bin/python3.12 -m sglang.launch_server",
+        "ollama serve", "llama-server -m model.gguf", "trtllm-serve m", "text-generation-launcher --model-id m",
+        "sglang serve m", "python3 -m bench emulate --port 1",
+    ],
+)  # fmt: skip
+def test_commands_of_the_engines_may_be_named_by_a_plan(command: str) -> None:
+    check_allowed(launch(*command.split()), allow=False, where="test")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh -c id", "python -c print()", "python script.py", "python -m http.server", "vllm bench", "ollama rm m",
+        "docker run image", "python -m bench run plan.yaml", "pythonx -m bench emulate", "vllm-serve m",
+    ],
+)  # fmt: skip
+def test_other_commands_need_consent(command: str) -> None:
+    with pytest.raises(NotAllowed, match="--allow-command"):
+        check_allowed(launch(*command.split()), allow=False, where="test")
+    check_allowed(launch(*command.split()), allow=True, where="test")
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV"])
+def test_a_plan_may_not_set_the_environment_of_the_loader(name: str) -> None:
+    with pytest.raises(NotAllowed, match=f"environment variable {name}"):
+        check_allowed(launch("vllm", "serve", "m", environment={name: "x"}), allow=False, where="test")
+
+
+@pytest.mark.parametrize(
+    "name", ["VLLM_CPU_KVCACHE_SPACE", "OLLAMA_NUM_PARALLEL", "CUDA_VISIBLE_DEVICES", "HF_HUB_OFFLINE"]
+)
+def test_a_plan_may_set_what_engines_read(name: str) -> None:
+    check_allowed(launch("vllm", "serve", "m", environment={name: "1"}), allow=False, where="test")
+
+
+def test_our_own_emulator_is_known_by_its_command() -> None:
+    assert is_emulator_command(("python", "-m", "bench", "emulate", "--port", "1"))
+    assert not is_emulator_command(("python", "-m", "vllm.entrypoints.openai.api_server"))
+    assert not is_emulator_command(())
+
+
+def start(server: Server) -> None:
+    async def go() -> None:
+        try:
+            await server.start()
+        finally:
+            await server.stop()
+
+    asyncio.run(go())
+
+
+def test_a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    made = launch("no-such-engine", "serve", url=f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(ServerError, match="no-such-engine cannot be started: No such file"):
+        start(Server(made, dialect("vllm"), tmp_path / "log"))
+
+
+def test_a_server_that_never_gets_ready_is_said_and_its_log_kept(tmp_path: Path) -> None:
+    made = launch(
+        "sh", "-c", "echo loading; exec sleep 600", url=f"http://127.0.0.1:{free_port()}", ready_timeout_s=0.3
+    )
+    server = Server(made, dialect("vllm"), tmp_path / "log")
+    with pytest.raises(ServerError, match=r"was not ready after 0\.3 s"):
+        start(server)
+    assert server.read_log() == "loading\n"
+    assert server.pid is None
+
+
+def test_stopping_a_server_stops_its_children(tmp_path: Path) -> None:
+    made = launch("sh", "-c", "sleep 600 & sleep 600", url=f"http://127.0.0.1:{free_port()}")
+    server = Server(made, dialect("vllm"), tmp_path / "log")
+
+    async def go() -> list[int]:
+        begun = asyncio.create_task(server.start())
+        while not (server.pid and len(family_of(server.pid)) == 3):
+            await asyncio.sleep(0.01)
+        family = family_of(server.pid)
+        begun.cancel()
+        await server.stop()
+        return family
+
+    family = asyncio.run(go())
+    assert len(family) == 3
+    assert not any(alive(pid) for pid in family)
+
+
+def alive(pid: int) -> bool:
+    """Running, and not just waiting for its parent to read the exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_memory_of_this_process_is_what_the_kernel_says() -> None:
+    status = Path("/proc/self/status").read_text()
+    rss_kib = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")))
+    assert memory_of([os.getpid()]) == pytest.approx(rss_kib * 1024, rel=0.05)
+    assert memory_of([]) is None
+
+
+SETTINGS = {"max_num_seqs": "--max-num-seqs", "parallel": "OLLAMA_NUM_PARALLEL"}
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        (("vllm", "serve", "--max-num-seqs", "32", "m"), ("vllm", "serve", "--max-num-seqs", "16", "m")),
+        (("vllm", "serve", "--max-num-seqs=32"), ("vllm", "serve", "--max-num-seqs=16")),
+        (("vllm", "serve"), ("vllm", "serve", "--max-num-seqs", "16")),
+    ],
+)
+def test_a_setting_is_put_into_the_command(command: tuple[str, ...], changed: tuple[str, ...]) -> None:
+    made = with_setting(launch(*command, stage_settings=SETTINGS), "max_num_seqs", 16)
+    assert made and made.command == changed
+
+
+def test_a_setting_may_be_an_environment_variable() -> None:
+    made = with_setting(launch("ollama", "serve", stage_settings=SETTINGS), "parallel", 8)
+    assert made and made.environment == {"OLLAMA_NUM_PARALLEL": "8"}
+
+
+def test_a_setting_that_no_argument_carries_changes_nothing() -> None:
+    assert with_setting(launch("vllm", "serve"), "max_num_seqs", 16) is None
+    assert with_setting(launch(stage_settings=SETTINGS), "max_num_seqs", 16) is None

@@ -1,0 +1,54 @@
+"""How lengths are counted on servers that tokenise differently or not at all."""
+
+from __future__ import annotations
+
+from bench.admission import Settings, count_tokens
+from bench.dialects import dialect
+from bench.emulator import Emulator
+from bench.engines import Server
+from bench.preflight import Preflight, preflight
+from bench.repeat import Target
+from bench.transport import Pool
+from planner.poc import Launch
+from tests.bench.helpers import FAST, with_emulator
+
+
+def checked(engine: str, input_tokens: int = 50, settings: Settings = FAST) -> Preflight:
+    async def use(emulator: Emulator) -> Preflight:
+        launch = Launch(url=f"http://127.0.0.1:{emulator.port}")
+        server = Server(launch, dialect(engine), None)
+        pool = Pool(server.origin)
+        try:
+            return await preflight(Target(pool, dialect(engine), server, "emulated", {}, 5.0), input_tokens)
+        finally:
+            pool.close()
+
+    return with_emulator(settings, use)
+
+
+def test_vllm_counts_by_its_tokenise_endpoint_with_the_chat_template() -> None:
+    found = checked("vllm")
+    assert found.vocabulary.base == count_tokens("Note:") == 5
+    assert found.findings == ()
+    assert found.settings["max_model_len"] == "32768"
+
+
+def test_an_engine_without_tokenise_counts_by_usage() -> None:
+    found = checked("ollama")
+    assert found.vocabulary.base == 5
+    assert any(f.startswith("free-length: ollama cannot hold the output length") for f in found.findings)
+    assert any(f.startswith("no-server-metrics: ollama has no metrics page") for f in found.findings)
+
+
+def test_a_tokenise_endpoint_of_another_form_is_not_believed() -> None:
+    # The emulator answers vLLM's form; asked in llama-server's it gives no tokens, so usage counts.
+    found = checked("llama-server")
+    assert found.vocabulary.base == 5
+    assert any("generation_tokens is not on the metrics page" in f for f in found.findings)
+
+
+def test_a_prompt_shorter_than_the_template_is_said() -> None:
+    found = checked("vllm", input_tokens=3)
+    assert any(
+        f.startswith("template: the shortest prompt has 5 tokens, more than the 3 asked for") for f in found.findings
+    )
