@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from bundle.records import Record
 from bundle.samples import e2e_ms, ttft_ms, user_tok_s
@@ -14,9 +15,20 @@ from services.verdicts import CaseState, case_state
 from services.workspace import Workspace, open_workspace
 
 
-@st.cache_resource
 def workspace() -> Workspace:
-    """The workspace of this process; an empty one gets the shipped cases."""
+    """The workspace of this process; an empty one gets the shipped cases.
+
+    Beside a folder called pages/, Streamlit lists its files by itself until st.navigation was called once in the
+    process: the first visitor of a deep link would land outside app.py. That run is sent back to it here.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
+    return _workspace()
+
+
+@st.cache_resource
+def _workspace() -> Workspace:
     ws = open_workspace()
     install_shipped(ws)
     return ws
