@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.job import Checked, check_candidate
+from bench.progress import note_refusal
 from bench.runner import RunResult, check_plan, run_plan
 from bundle.folder import find_bundles
 from bundle.summary import summarise
 from planner.conditions import Evidence
-from planner.errors import BundleError, InputError
+from planner.errors import BundleError, FliplineError, InputError
 from planner.poc import Plan, plan_from_yaml
 
 OK, BAD_RESULT, CANCELLED = 0, 1, 130
@@ -37,9 +38,13 @@ def read_plan(path: Path) -> Plan:
 
 def run(options: argparse.Namespace) -> int:
     """Measure a plan."""
-    plan = read_plan(options.plan)
     bar = sys.stderr.isatty() and not options.json
-    result = asyncio.run(run_plan(plan, options.out, allow_command=options.allow_command, bar=bar))
+    try:
+        plan = read_plan(options.plan)
+        result = asyncio.run(run_plan(plan, options.out, allow_command=options.allow_command, bar=bar))
+    except FliplineError as e:
+        note_refusal(options.out, str(e))
+        raise
     if options.json:
         print(json.dumps({"state": result.state, "bundles": [str(b) for b in result.bundles], "failed": result.failed}))
     else:

@@ -119,6 +119,10 @@ class JobRun:
         await unless_cancelled(start, self._cancel)
         if not self._launch.command:
             self._findings.append("attached: the server was running already; this counts as one start.")
+        planned = self._plan.shared_contract.get("load_generator", "")
+        if planned and planned.startswith("same machine") != self._server.origin.local:
+            where = "this machine" if self._server.origin.local else "another machine"
+            self._findings.append(f"placement: the plan says {planned!r}, and the server is on {where}.")
         self._say(phase="preflight")
         smallest = min(self._plan.point(name).input_tokens for name in self._job.stage.points)
         checked = await unless_cancelled(preflight(self._target, smallest), self._cancel)

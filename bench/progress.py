@@ -39,6 +39,20 @@ class Standing:
     heartbeat_unix_s: float = 0.0
 
 
+def note_refusal(folder: Path, error: str) -> None:
+    """Tell whoever watches an existing folder that the run was refused before it began."""
+    path = folder / PROGRESS
+    if folder.is_dir() and not path.exists():
+        standing = Standing(state="failed", last_error=error, pid=os.getpid(), heartbeat_unix_s=time.time())
+        _replace(path, standing)
+
+
+def _replace(path: Path, standing: Standing) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(asdict(standing), indent=1), encoding="utf-8")
+    part.replace(path)
+
+
 class Reporter:
     """Keeps the standing, writes it at most once a second, and shows it on a terminal when there is one."""
 
@@ -83,9 +97,7 @@ class Reporter:
         left = s.total_requests - s.done_requests
         s.eta_s = left / s.rate_per_s if s.rate_per_s and s.state == "running" else None
         s.heartbeat_unix_s = time.time()
-        part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(s), indent=1), encoding="utf-8")
-        part.replace(self._path)
+        _replace(self._path, s)
         self._written = time.monotonic()
         if self._bar:
             where = f"{s.candidate} {s.stage} start {s.start} {s.point} {s.phase}".strip()

@@ -106,6 +106,15 @@ def test_a_wrong_plan_is_one_sentence_and_no_traceback(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_refusal_is_told_to_whoever_watches_the_folder(tmp_path: Path) -> None:
+    path = written(tmp_path, 1, **{"engine: vllm": "engine: vlm"})
+    (tmp_path / "out").mkdir()
+    assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
+    told = json.loads((tmp_path / "out" / "progress.json").read_text())
+    assert told["state"] == "failed"
+    assert "unknown engine 'vlm'" in told["last_error"]
+
+
 def test_a_plan_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(tmp_path / "no.yaml"), "--out", str(tmp_path)]) == 2
     assert "no.yaml: cannot be read: No such file or directory." in capsys.readouterr().err
