@@ -69,11 +69,8 @@ def wait_until_healthy(url: str, app: subprocess.Popen[bytes]) -> None:
 def settle(page: Page) -> None:
     """Wait until the script has run and charts are drawn."""
     page.wait_for_selector("h1", timeout=60_000)
-    page.wait_for_function(
-        "() => !document.querySelector('[data-testid=\"stStatusWidget\"]')"
-        " && !document.querySelector('[data-testid=\"stSkeleton\"]')",
-        timeout=60_000,
-    )
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000)
+    page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')", timeout=60_000)
     page.wait_for_timeout(600)
 
 
