@@ -1,0 +1,75 @@
+"""The app on a workspace of its own: empty (the shipped cases alone), or full (measured, decided, re-opened)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from decisions.record import People
+from services.arrivals import bring_in, bring_in_usage
+from services.decisions import accept, begin_draft, propose_draft, save_draft
+from services.filled import Filled, fill_in
+from services.shipped import install_shipped
+from services.usage import Usage
+from services.verdicts import case_state
+from services.workspace import ROOT, Workspace, now, open_workspace
+from tests.bundle.made import bundle
+from ui.registry import BY_URL
+
+Launch = Callable[[str], AppTest]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("FLIPLINE_HOME", str(tmp_path / "home"))
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    yield tmp_path / "home"
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def launch(home: Path) -> Launch:
+    """Open a page of the app by its address."""
+
+    def opened(url: str) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.session_state["case"] = "nortia"
+        app.run()
+        return app.switch_page(BY_URL[url].file).run()
+
+    return opened
+
+
+@pytest.fixture
+def full(home: Path, tmp_path: Path) -> Workspace:
+    """Nortia with a run, a failed start, figures by hand, an accepted ADR, usage that fires it, and the next draft."""
+    ws = open_workspace(home)
+    install_shipped(ws)
+    state = case_state(ws, "nortia")
+    plan = state.plan
+    assert plan is not None
+    runs = tmp_path / "runs"
+    bundle(runs / "vllm-1", point=plan.point("parallel-2"), plan_sha256=plan.sha256())
+    bundle(runs / "ollama-1", started=False, candidate="ollama", point=plan.point("single"), plan_sha256=plan.sha256())
+    bring_in(ws, "nortia", runs, "Test")
+    row = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 9.0, 64)
+    fill_in(ws, state.case.id, [row], by="Test", source="a sheet", measured_at=now().date() - timedelta(days=1),
+            points=plan.points())  # fmt: skip
+    stored = ws.store.adrs.draft(state.adrs[0].id)
+    named = stored.adr.model_copy(update={"people": People(decided=("Test",))})
+    saved = save_draft(ws, named, stored.version, "Test")
+    proposed = propose_draft(ws, named.id, saved.version, "Test")
+    accept(ws, proposed.id, "Test")
+    begin = now().date() - timedelta(days=29)
+    usage = [Usage(begin + timedelta(days=i), 4.0, 100.0) for i in range(28)]
+    assert bring_in_usage(ws, "nortia", usage, by="Test", source="gateway log").fired
+    begin_draft(ws, "nortia", "Test", supersedes=proposed.id)
+    ws.store.close()
+    return ws
