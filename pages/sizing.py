@@ -56,10 +56,11 @@ if s.units:
         need = s.units_for(kind, users)
         if need is None:
             continue
-        with column.container(border=True):
-            st.markdown(f"{kind_badge(kind)} {t(BY_KIND[kind])}")
+        with column.container(border=True, height="stretch"):
+            st.markdown(kind_badge(kind))
             found = t("{n} units", n=need.units) if need.units is not None else t("no number of units")
             st.markdown(f"### {found}")
+            st.markdown(t(BY_KIND[kind]))
             spare = t("{n} with one spare", n=need.units_with_spare) if need.units_with_spare else t("out of reach")
             st.caption(
                 t(

@@ -25,7 +25,7 @@ DASHES = {
     "measured": [1, 0], "observed": [1, 0], "imported": [9, 3], "entered": [9, 3], "planning": [5, 4],
     "coverage": [5, 4], "bound": [5, 4], "simulated": [2, 3],
 }  # fmt: skip
-REQUIRED_COLOUR = "#dc2626"
+REQUIRED_COLOUR = "#e5484d"
 HEIGHT = 300
 
 
@@ -76,7 +76,12 @@ def against_concurrency(
     base = alt.Chart(frame).encode(
         x=_concurrency_axis(t("Requests in flight (log scale)")),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(type="log") if log else alt.Undefined),
-        color=alt.Color(f"{series}:N", title=None, scale=scale, legend=alt.Legend(orient="top", labelLimit=240)),
+        color=alt.Color(
+            f"{series}:N",
+            title=None,
+            scale=scale,
+            legend=alt.Legend(orient="top", columns=3, labelLimit=240, symbolType="circle", symbolOpacity=1),
+        ),
         tooltip=tooltip,
     )
     lines = base.mark_line(strokeWidth=2)
@@ -138,7 +143,7 @@ def memory_split(frame: pd.DataFrame) -> alt.Chart:
             order="order:Q",
             tooltip=[alt.Tooltip("part:N", title=t("Part")), alt.Tooltip("gb:Q", title=t("GB"), format=",.1f")],
         )
-        .properties(height=90)
+        .properties(height=150)
     )
 
 
