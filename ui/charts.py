@@ -73,6 +73,8 @@ def against_concurrency(
     ]
     if "n" in frame:
         tooltip.append(alt.Tooltip("n:Q", title=t("Samples")))
+    if "kind" in frame:  # a column of its own, else the dashes of a series named by kind get into its legend
+        frame = frame.assign(style=frame["kind"])
     base = alt.Chart(frame).encode(
         x=_concurrency_axis(t("Requests in flight (log scale)")),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(type="log") if log else alt.Undefined),
@@ -91,7 +93,7 @@ def against_concurrency(
         dashes = alt.Scale(domain=kinds, range=[DASHES[k] for k in kinds])
         measured = alt.FieldOneOfPredicate(field="kind", oneOf=["measured", "observed"])
         layers = [
-            lines.encode(strokeDash=alt.StrokeDash("kind:N", scale=dashes, legend=None)),
+            lines.encode(strokeDash=alt.StrokeDash("style:N", scale=dashes, legend=None)),
             base.mark_point(size=60, filled=True, opacity=1).transform_filter(measured),
             base.mark_point(size=45, filled=False, strokeWidth=1.5).transform_filter(
                 alt.LogicalNotPredicate(**{"not": measured})
@@ -136,14 +138,14 @@ def memory_split(frame: pd.DataFrame) -> alt.Chart:
     order = list(frame["part"])
     return (
         alt.Chart(frame.assign(order=range(len(frame))))
-        .mark_bar()
+        .mark_bar(size=36)
         .encode(
             x=alt.X("gb:Q", title=t("GB"), stack="zero"),
             color=alt.Color("part:N", sort=order, title=None, legend=alt.Legend(orient="bottom")),
             order="order:Q",
             tooltip=[alt.Tooltip("part:N", title=t("Part")), alt.Tooltip("gb:Q", title=t("GB"), format=",.1f")],
         )
-        .properties(height=150)
+        .properties(height=180)
     )
 
 

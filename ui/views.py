@@ -60,7 +60,11 @@ def ttft_frame(state: CaseState) -> pd.DataFrame:
     """TTFT percentiles against requests in flight, valid and seen, not predicted; `who` is candidate and kind."""
     frame = figures(state, {"ttft_ms": TTFT})
     frame = frame[frame.valid & frame.kind.isin([k.value for k in SEEN])]
-    return frame.assign(who=frame.candidate + " " + frame.kind, series=frame.statistic)
+    frame = frame.assign(who=frame.candidate + " " + frame.kind, series=frame.statistic)
+    place = {c.id: i for i, c in enumerate(state.plan.candidates)} if state.plan else {}
+    return frame.sort_values(
+        ["candidate", "series", "batch"], key=lambda c: c.map(place) if c.name == "candidate" else c
+    )
 
 
 def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
@@ -82,9 +86,8 @@ def results_frame(state: CaseState) -> pd.DataFrame:
         if e.load_point and (e.metric, e.statistic) in TABLE:
             row = groups.setdefault((e.candidate or "", e.load_point, e.kind.value), {})
             row.setdefault((e.metric, e.statistic), []).append(e)
-    order = {p.name: i for i, p in enumerate(state.plan.load_points)} if state.plan else {}
     rows = []
-    for (candidate, point, kind), found in sorted(groups.items(), key=lambda g: (g[0][0], order.get(g[0][1], 99))):
+    for (candidate, point, kind), found in sorted(groups.items(), key=lambda group: _place(state, group[0])):
         pieces = [e for several in found.values() for e in several]
         rows.append(
             {t("Candidate"): candidate, t("Load point"): point, t("Kind"): t(kind)}
@@ -93,6 +96,18 @@ def results_frame(state: CaseState) -> pd.DataFrame:
                t("Starts"): len({e.source for e in pieces})}
         )  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _place(state: CaseState, key: tuple[str, str, str]) -> tuple[int, int, str]:
+    """Where a row stands: candidates and load points in the plan's order, what it does not know last."""
+    candidates = [c.id for c in state.plan.candidates] if state.plan else []
+    points = [p.name for p in state.plan.load_points] if state.plan else []
+    candidate, point, kind = key
+    return (
+        candidates.index(candidate) if candidate in candidates else len(candidates),
+        points.index(point) if point in points else len(points),
+        kind,
+    )
 
 
 def _cell(pieces: Iterable[Evidence]) -> str:
@@ -118,7 +133,7 @@ def bound_frame(state: CaseState) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {t("Candidate"): c, t("Load point"): p, t("Kind"): t(kind), t("Measured / bound"): _cell(pieces)}
-            for (c, p, kind), pieces in groups.items()
+            for (c, p, kind), pieces in sorted(groups.items(), key=lambda group: _place(state, group[0]))
         ]
     )
 
