@@ -36,17 +36,27 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def home_folder(home: Path | None = None) -> Path:
+    """Where this team's data lives: `home`, else FLIPLINE_HOME, else var/."""
+    return (home or Path(os.environ.get("FLIPLINE_HOME") or ROOT / "var")).resolve()
+
+
+def open_catalog(home: Path | None = None) -> Catalog:
+    """The catalogue with the own entries of a workspace; raises InputError with file and field."""
+    overlay = home_folder(home) / "catalog"
+    return load_catalog(overlay=overlay if overlay.is_dir() else None)
+
+
 def open_workspace(home: Path | None = None, url: str | None = None) -> Workspace:
     """Open the workspace at `home` (FLIPLINE_HOME, else var/), its database at `url` (FLIPLINE_DATABASE_URL).
 
     Raises InputError for a database that is none of ours, SchemaTooNew for one of a newer Flipline.
     """
-    folder = (home or Path(os.environ.get("FLIPLINE_HOME") or ROOT / "var")).resolve()
+    folder = home_folder(home)
     folder.mkdir(parents=True, exist_ok=True)
-    overlay = folder / "catalog"
     workspace = Workspace(
         open_store(url or os.environ.get("FLIPLINE_DATABASE_URL") or f"sqlite:///{folder / 'flipline.db'}"),
-        load_catalog(overlay=overlay if overlay.is_dir() else None),
+        open_catalog(folder),
         folder,
     )
     workspace.runs.mkdir(exist_ok=True)

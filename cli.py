@@ -1,0 +1,317 @@
+"""The terminal entry: size, score, plan, take-in, verdicts, usage, adr, catalog. The same calls as the pages.
+
+Exit codes: 0 all well, 1 something fails or is broken, 2 the input was wrong (one sentence on stderr).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from planner.engine_facts import age
+from planner.errors import FliplineError, InputError
+from planner.poc import plan_to_yaml
+from planner.requirements import Requirements
+from planner.throughput import KINDS
+from planner.units import format_duration, format_gb, format_tok_s
+from services.arrivals import Arrived, bring_in, bring_in_usage
+from services.cases import Sized, sizings
+from services.decisions import export_all
+from services.plans import draft_plan
+from services.scores import case_score
+from services.shipped import install_shipped
+from services.usage import read_usage
+from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
+from services.workspace import Workspace, home_folder, now, open_catalog, open_workspace
+from ui.terminal import as_json, read_text, say, table, you
+
+OK, FAILS, BAD_INPUT = 0, 1, 2
+
+
+def required(ws: Workspace, name: str) -> tuple[CaseState, Requirements]:
+    """A case with its requirements; raises UnknownName, InputError."""
+    state = case_state(ws, name)
+    if state.requirements is None:
+        raise InputError("has no requirements yet.", where=state.case.title, fix="Write them on the page first.")
+    return state, state.requirements
+
+
+def size(ws: Workspace, args: argparse.Namespace) -> int:
+    """What fits, how fast it can be, how many units: every model plan on the first machine."""
+    _, r = required(ws, args.case)
+    sized = sizings(ws, r)
+    if args.json:
+        as_json([_sizing_json(s) for s in sized])
+    for s in () if args.json else sized:
+        if s.sizing is None:
+            say(f"{s.plan.id}: {s.problem}")
+            continue
+        memory = s.sizing.memory
+        say(f"{s.plan.id} {s.plan.label}: {s.sizing.sentence}")
+        say(f"  weights {format_gb(memory.weights.total)}, KV cache {format_gb(memory.budget.kv)}, "
+            f"{format_gb(memory.kv_bytes_per_request)} a request: {s.sizing.requests_that_fit:,} fit")  # fmt: skip
+        for warning in s.sizing.warnings:
+            say(f"  ! {warning}")
+        if s.sizing.inputs:
+            batches = [row.batch for row in s.sizing.tables[KINDS[0]]]
+            speeds = [[s.sizing.row(kind, b) for kind in KINDS] for b in batches]
+            table(
+                f"{s.plan.id}: tok/s per user (in total); nothing of this is measured",
+                ("in flight", *(k.value for k in KINDS)),
+                [[b, *(f"{format_tok_s(x.user_tok_s)} ({x.total_tok_s:,.0f})" if x else "not known" for x in row)]
+                 for b, row in zip(batches, speeds, strict=True)],
+            )  # fmt: skip
+    return OK if all(s.sizing and s.sizing.requests_that_fit for s in sized) else FAILS
+
+
+def _sizing_json(s: Sized) -> dict[str, Any]:
+    found: dict[str, Any] = {"plan": s.plan.id, "problem": s.problem}
+    if s.sizing:
+        units = [{"kind": u.kind.value, "users": u.users, "units": u.units, "with_spare": u.units_with_spare}
+                 for u in s.sizing.units]  # fmt: skip
+        found |= {"sentence": s.sizing.sentence, "units": units, "sizing": s.sizing.model_dump(mode="json")}
+    return found
+
+
+def score(ws: Workspace, args: argparse.Namespace) -> int:
+    """Gates, score and role of every engine, and the weights that would flip the ranking."""
+    _, r = required(ws, args.case)
+    found = case_score(ws, r)
+    if args.json:
+        as_json({"sentence": found.sentence, **found.model_dump(mode="json")})
+    else:
+        say(found.sentence)
+        rows = [
+            (c.engine_name, f"{c.score:.2f}" if c.ranked else "stopped", c.advice.role,
+             ", ".join(f"{g.gate}: {g.state}" for g in c.gates if g.state != "pass") or "all pass")
+            for c in found.candidates
+        ]  # fmt: skip
+        table("Engines", ("engine", "score", "role", "gates"), rows)
+        for c in found.candidates:
+            say(f"{c.engine_name}: {c.advice.reason}")
+        flips = [(f.criterion, f"{f.weight:.2f}", f"{f.below.to} below {f.below.at:.2f}" if f.below else "",
+                  f"{f.above.to} above {f.above.at:.2f}" if f.above else "")
+                 for f in found.flip_weights if f.nearest]  # fmt: skip
+        table("Weights that would name another winner", ("criterion", "weight", "wins instead", "or"), flips)
+    return OK if found.favourite else FAILS
+
+
+def plan(ws: Workspace, args: argparse.Namespace) -> int:
+    """The plan file: the stored one while it fits the requirements, else a fresh draft; --draft always drafts."""
+    state, r = required(ws, args.case)
+    stored = None if args.draft or state.plan_is_stale else state.stored_plan
+    if stored:
+        body, what = stored.body, f"stored plan {stored.sha256[:12]} of {stored.at:%Y-%m-%d}"
+    else:
+        drafted = draft_plan(ws, state.case.slug, r)
+        body = plan_to_yaml(drafted.plan).encode()
+        what = f"draft, not stored; about {format_duration(drafted.minutes * 60)} of GPU time by the planning value"
+    if args.out:
+        args.out.write_bytes(body)
+        say(f"{args.out}: {what}.")
+    else:
+        sys.stdout.write(body.decode())
+    return OK
+
+
+def _fired(arrived: Arrived) -> None:
+    for f in arrived.fired:
+        say(f"FIRED {f.condition}: {f.sentence}")
+
+
+def take_in(ws: Workspace, args: argparse.Namespace) -> int:
+    """Take in bundles and judge the case again."""
+    arrived = bring_in(ws, args.case, args.path, args.by)
+    rows = [
+        (t.run.id, t.run.candidate, t.run.kind.value, t.run.status, "new" if t.new else "was there",
+         "; ".join(t.run.findings) or "none")
+        for t in arrived.taken
+    ]  # fmt: skip
+    table("Runs", ("run", "candidate", "kind", "status", "stored", "findings"), rows)
+    _fired(arrived)
+    return OK
+
+
+def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
+    """Every hypothesis and every flip condition of the case today."""
+    state, _ = required(ws, args.case)
+    judged = [(v.hypothesis.id, v.verdict) for v in judge_hypotheses(state)]
+    flips = [(a.name, f) for a in state.adrs for f in judge_adr(state, a)]
+    if args.json:
+        as_json({
+            "users": users_served(state)._asdict(),
+            "hypotheses": [{"id": id, "sentence": v.sentence, **v.model_dump(mode="json")} for id, v in judged],
+            "flip_conditions": [{"adr": adr, "condition": f.condition, "state": f.state.value, "sentence": f.sentence}
+                                for adr, f in flips],
+        })  # fmt: skip
+    else:
+        say(users_served(state).sentence)
+        rows = [(id, v.state.value, v.kind.value if v.kind else "", v.sentence) for id, v in judged]
+        table("Hypotheses", ("id", "state", "known by", "sentence"), rows)
+        table("Flip conditions", ("adr", "condition", "state", "sentence"),
+              [(adr, f.condition, f.state.value, f.sentence) for adr, f in flips])  # fmt: skip
+    failing = any(v.side == "fails" for _, v in judged) or any(f.state == "fired" for _, f in flips)
+    return FAILS if failing else OK
+
+
+def usage(ws: Workspace, args: argparse.Namespace) -> int:
+    """Bring in what users really did and judge the case again."""
+    found = read_usage(read_text(args.file), where=args.file.name)
+    arrived = bring_in_usage(ws, args.case, found, by=args.by, source=args.source)
+    for e in arrived.evidence:
+        say(f"{e.metric} {e.statistic} = {e.value:g} over {e.window_days:g} days, {e.coverage:.0%} of them covered")
+    _fired(arrived)
+    return OK
+
+
+def adr_list(ws: Workspace, args: argparse.Namespace) -> int:
+    """All ADRs with status and headline."""
+    slugs = {c.id: c.slug for c in ws.store.cases.all()}
+    case = ws.store.cases.get(args.case).id if args.case else None
+    rows = [(slugs[a.case], a.name, a.status.value, a.title, a.headline) for a in ws.store.adrs.all(case=case)]
+    table("Decisions", ("case", "adr", "status", "title", "headline"), rows)
+    return OK
+
+
+def adr_verify(ws: Workspace, args: argparse.Namespace) -> int:
+    """The head hash of every ADR, and the first broken link where there is one."""
+    broken = ws.store.adrs.verify()
+    for b in broken:
+        say(f"BROKEN {b}")
+    try:
+        adrs = ws.store.adrs.all()
+    except FliplineError:
+        adrs = ()  # an altered text cannot be read as an ADR; its link is named above
+    for a in adrs:
+        if ws.store.adrs.entries(a.id):
+            say(f"{ws.store.adrs.head(a.id)}  {a.id}  {a.name}")
+    say(f"{len(broken)} broken." if broken else "Every chain is whole.")
+    return FAILS if broken else OK
+
+
+def adr_export(ws: Workspace, args: argparse.Namespace) -> int:
+    """Write every ADR with a number as MADR 4 Markdown."""
+    case = ws.store.cases.get(args.case).id if args.case else None
+    written = export_all(ws, args.folder, case)
+    for path in written:
+        say(str(path))
+    if not written:
+        say("No ADR has a number yet: one is given when it is accepted.")
+    return OK
+
+
+def catalog_check(home: Path | None) -> int:
+    """Whether the catalogue with this workspace's own entries can be read, and which engines' facts are stale."""
+    try:
+        found = open_catalog(home)
+    except FliplineError as e:
+        say(f"BROKEN {e}")
+        return FAILS
+    own = home_folder(home) / "catalog"
+    say(f"{len(found.models)} models, {len(found.gpus)} GPUs, {len(found.engines)} engines can be read"
+        f"{f', own entries from {own} included' if own.is_dir() else ''}.")  # fmt: skip
+    for engine in found.engines.values():
+        how_old = age(engine, now().date())
+        say(f"{'STALE' if how_old.stale else 'current'} {how_old.sentence}")
+    return OK
+
+
+class Argument(NamedTuple):
+    """One argument of a command, as argparse takes it."""
+
+    name: str
+    options: dict[str, Any]
+
+
+CASE = Argument("--case", {"required": True, "metavar": "SLUG", "help": "the case, as in nortia"})
+ANY_CASE = Argument("--case", {"metavar": "SLUG", "help": "only this case"})
+JSON = Argument("--json", {"action": "store_true", "help": "print JSON"})
+BY = Argument("--by", {"default": you(), "metavar": "NAME", "help": "who brings it in (default: you)"})
+
+
+class Command(NamedTuple):
+    """One command: its words, what it does, an example, its arguments."""
+
+    words: str
+    run: Callable[[Workspace, argparse.Namespace], int]
+    help: str
+    example: str
+    arguments: tuple[Argument, ...]
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("size", size, "what fits, how fast it can be, how many units", "size --case nortia", (CASE, JSON)),
+    Command("score", score, "gates, explained score and flip weights of the engines", "score --case nortia --json",
+            (CASE, JSON)),
+    Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (
+        CASE, Argument("--out", {"type": Path, "metavar": "FILE", "help": "write it there (default: print it)"}),
+        Argument("--draft", {"action": "store_true", "help": "a fresh draft although one is stored"}))),
+    Command("take-in", take_in, "take in result bundles, a folder or a .zip", "take-in --case nortia results/", (
+        CASE, BY, Argument("path", {"type": Path, "metavar": "PATH", "help": "folder that bench wrote to, or .zip"}))),
+    Command("verdicts", verdicts, "hypotheses and flip conditions today; exit code 1 when one fails or fired",
+            "verdicts --case nortia --json", (CASE, JSON)),
+    Command("usage", usage, "bring in observed usage: CSV of date,peak_in_flight[,requests] or start,end",
+            "usage --case nortia usage.csv --by 'A. Operator' --source 'gateway log'", (
+        CASE, Argument("file", {"type": Path, "metavar": "FILE", "help": "CSV, a row a day or a row a request"}),
+        Argument("--by", {"required": True, "metavar": "NAME", "help": "who brings it in"}),
+        Argument("--source", {"required": True, "metavar": "TEXT", "help": "where the figures come from"}))),
+    Command("adr list", adr_list, "all decisions with their status", "adr list --case nortia", (ANY_CASE,)),
+    Command("adr verify", adr_verify, "check the hash chains; prints the head of each", "adr verify", ()),
+    Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (
+        ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),
+)  # fmt: skip
+GROUPS = {"adr": "list, verify and export decisions", "catalog": "check the facts and own entries"}
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their help and an example each."""
+    top = argparse.ArgumentParser(
+        prog="cli.py", description="Flipline in the terminal: the same calls as the pages.",
+        epilog="Exit codes: 0 all well, 1 something fails or is broken, 2 the input was wrong.",
+    )  # fmt: skip
+    top.add_argument("--home", type=Path, metavar="DIR", help="the workspace (default: FLIPLINE_HOME, else var/)")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    groups = {
+        name: commands.add_parser(name, help=words, description=words).add_subparsers(required=True, metavar="COMMAND")
+        for name, words in GROUPS.items()
+    }
+    for c in COMMANDS:
+        group, _, word = c.words.rpartition(" ")
+        _add(groups[group] if group else commands, word, c.help, c.example, c.arguments).set_defaults(run=c.run)
+    check = _add(groups["catalog"], "check", "whether facts and own entries can be read, and how old", "catalog check")
+    check.set_defaults(run=None)
+    return top
+
+
+def _add(to: Any, word: str, what: str, example: str, arguments: tuple[Argument, ...] = ()) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = to.add_parser(
+        word, help=what, description=f"{what[:1].upper()}{what[1:]}.", epilog=f"Example: python cli.py {example}"
+    )
+    for argument in arguments:
+        added.add_argument(argument.name, **argument.options)
+    return added
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    args = parser().parse_args(argv)
+    try:
+        if args.run is None:
+            return catalog_check(args.home)
+        ws = open_workspace(args.home)
+        try:
+            install_shipped(ws)
+            code: int = args.run(ws, args)
+            return code
+        finally:
+            ws.store.close()
+    except FliplineError as e:
+        print(e, file=sys.stderr)
+        return BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

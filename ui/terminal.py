@@ -1,0 +1,57 @@
+"""What the terminal entry reads and prints with: tables, sentences, JSON that can be piped."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from planner.errors import InputError
+
+out = Console(soft_wrap=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table; figures stand on the right."""
+    shown = Table(title=title, title_justify="left", header_style="bold")
+    for name in columns:
+        right = bool(rows) and all(isinstance(row[columns.index(name)], int | float) for row in rows)
+        shown.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(escape(str(cell)) for cell in row))
+    out.print(shown)
+
+
+def say(text: str) -> None:
+    """Print a sentence as it is."""
+    out.print(escape(text), highlight=False)
+
+
+def as_json(value: Any) -> None:
+    """Print JSON without styling, so that it can be piped."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def read_text(path: Path) -> str:
+    """A text file; raises InputError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise InputError(f"cannot be read: {e.strerror}.", where=str(path), fix="Check the path.") from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text.", where=str(path), fix="Save it as UTF-8.") from None
+
+
+def you() -> str:
+    """The name of the account that runs the command."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container without an entry for its user
+        return "terminal"
