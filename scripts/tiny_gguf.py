@@ -1,0 +1,91 @@
+"""Write the tiny model of tests/engine as GGUF, for llama-server: same weights, same tokenizer, same chat template.
+
+Run with the engines' Python: `.venv-vllm/bin/python scripts/tiny_gguf.py MODEL_DIR FILE.gguf`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+from safetensors.numpy import load_file
+
+# Names of a layer's tensors here and in GGUF.
+LAYER = {
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+REST = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+
+
+def interleaved(weight: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of a q or k projection from half-split to interleaved rotary order, which is llama.cpp's for this family."""
+    rows, width = weight.shape
+    return weight.reshape(heads, 2, rows // heads // 2, width).swapaxes(1, 2).reshape(rows, width)
+
+
+def write(model: Path, target: Path) -> None:
+    """Write `target`; every tensor stays float32."""
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    writer = gguf.GGUFWriter(str(target), "llama")
+    writer.add_name(model.name)
+    _shape(writer, config)
+    _tokenizer(writer, model)
+    heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
+    for name, weight in sorted(load_file(model / "model.safetensors").items()):
+        stem = name.removesuffix(".weight")
+        if stem in REST:
+            writer.add_tensor(f"{REST[stem]}.weight", weight)
+            continue
+        _, _, number, part = stem.split(".", 3)
+        to = LAYER[part]
+        writer.add_tensor(f"blk.{number}.{to}.weight", interleaved(weight, heads[to]) if to in heads else weight)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _shape(writer: gguf.GGUFWriter, config: dict[str, object]) -> None:
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_rope_dimension_count(config["head_dim"])
+    writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
+    writer.add_vocab_size(config["vocab_size"])
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+
+
+def _tokenizer(writer: gguf.GGUFWriter, model: Path) -> None:
+    bpe = json.loads((model / "tokenizer.json").read_text(encoding="utf-8"))
+    special = {t["id"] for t in bpe["added_tokens"] if t["special"]}
+    tokens = sorted(bpe["model"]["vocab"], key=bpe["model"]["vocab"].__getitem__)
+    kinds = [gguf.TokenType.CONTROL if i in special else gguf.TokenType.NORMAL for i in range(len(tokens))]
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_merges([" ".join(m) if isinstance(m, list) else m for m in bpe["model"]["merges"]])
+    writer.add_bos_token_id(config["bos_token_id"])
+    writer.add_eos_token_id(config["eos_token_id"])
+    writer.add_add_bos_token(False)
+    writer.add_chat_template((model / "chat_template.jinja").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), Path(sys.argv[2]))
