@@ -9,12 +9,13 @@ import streamlit as st
 
 from decisions.edits import ConditionFired, Edit, FireConfirmed
 from decisions.record import Adr, Status
+from planner.frozen import sha256_of
 from planner.metrics import quantity
 from services.decisions import answer_fire, comment, export_all, export_markdown
 from services.verdicts import CaseState, judge_adr
 from ui.cached import state as read_state
 from ui.cached import workspace
-from ui.parts import flash, go_to, head, kind_badge, nearness, next_step, plain, shown_errors, state_badge
+from ui.parts import flash, go_to, head, kind_badge, nearness, next_step, plain, short, shown_errors, state_badge
 from ui.session import open_case, signed
 from ui.text import t
 
@@ -30,11 +31,6 @@ if not adrs:
     go_to("decision", t("No decision is recorded yet. A first draft is prefilled from the case:"))
     next_step("adr-log")
     st.stop()
-
-
-def short(adr: Adr) -> str:
-    """Number and title."""
-    return f"ADR-{adr.number:04d} {adr.title}" if adr.number else adr.title
 
 
 def linked(id: str) -> str:
@@ -60,10 +56,14 @@ ranked = sorted(
     newest_first,
     key=lambda a: (not a.fires, a.status is not Status.ACCEPTED, a.status not in (Status.PROPOSED, Status.DRAFT)),
 )
+titles = {a.id: short(a) for a in ranked}
+ids = list(titles)
+linked_to = st.query_params.get("adr")  # a link to one record, by its id: titles change
 adr_id = st.selectbox(
-    t("Look at"), [a.id for a in ranked], format_func=lambda i: f"{short(adrs[i])} ({t(str(adrs[i].status))})",
-    key="adr", bind="query-params",
+    t("Look at"), ids, index=ids.index(linked_to) if linked_to in ids else 0, format_func=titles.get,
+    key=f"adr-{sha256_of(titles)[:8]}",
 )  # fmt: skip
+st.query_params["adr"] = adr_id
 adr = adrs[adr_id]
 of_case: CaseState = state if adr.case == state.case.id else read_state(adr.case)
 flips = judge_adr(of_case, adr)
@@ -140,7 +140,9 @@ with today:
             st.markdown(plain(v.sentence))
             near = nearness(v.relative_distance)
             if near is not None and v.distance is not None:
-                st.progress(near, text=t("{room} of room before it fires", room=quantity(v.distance, v.unit)))
+                room = quantity(abs(v.distance), v.unit)
+                fired = v.state == "fired"
+                st.progress(near, text=t("{x} beyond", x=room) if fired else t("{x} of room before it fires", x=room))
             when = flip.recheck_on.isoformat() if flip.recheck_on else t("no date")
             late = f" :red[{t('overdue')}]" if v.overdue else ""
             st.caption(
@@ -179,11 +181,11 @@ with history:
     if not edits:
         st.markdown(t("A draft has no history; it begins when it is proposed."))
     for edit in reversed(edits):
-        because = f" · {t('because')} {plain(edit.reason)}" if edit.reason else ""
-        st.markdown(
-            f"- {edit.at:%Y-%m-%d %H:%M} UTC · **{plain(edit.author)}** · {t(edit.kind.replace('_', ' '))} · "
-            f"{what_happened(edit)}{because}"
-        )
+        words = [
+            f"{edit.at:%Y-%m-%d %H:%M} UTC", f"**{plain(edit.author)}**", t(edit.kind.replace("_", " ")),
+            what_happened(edit), t("because {why}", why=plain(edit.reason)) if edit.reason else "",
+        ]  # fmt: skip
+        st.markdown("- " + " · ".join(w for w in words if w))
     if edits:
         with st.form(f"comment-{adr_id}", border=False, clear_on_submit=True):
             words = st.text_input(t("Comment"), key=f"words-{adr_id}")

@@ -9,6 +9,7 @@ from decisions.flips import TEMPLATES, from_template
 from decisions.lint import definition_of_done, lint
 from decisions.record import Action, Adr, AdrText, FlipCondition, Status
 from planner.errors import ConflictError, FliplineError
+from planner.frozen import sha256_of
 from services.adr_form import differences, flip_from, flip_rows, flips_from, lines, text_from
 from services.decisions import (
     Opened,
@@ -22,7 +23,7 @@ from services.decisions import (
     save,
 )
 from ui.cached import workspace
-from ui.parts import flash, go_to, head, kind_badge, next_step, plain, shown_errors, state_badge
+from ui.parts import flash, go_to, head, kind_badge, next_step, plain, short, shown_errors, state_badge
 from ui.session import author, open_case, signed
 from ui.text import t
 
@@ -31,12 +32,6 @@ state = open_case()
 case = state.case
 
 head("decision", t("What is decided, why, by whom, and what would re-open it."))
-
-
-def name_of(adr: Adr) -> str:
-    """How a choice in the list reads."""
-    number = f"ADR-{adr.number:04d} " if adr.number else ""
-    return f"{number}{adr.title} ({t(str(adr.status))})"
 
 
 def begin(supersedes: str | None = None) -> None:
@@ -53,7 +48,7 @@ under_way = [a for a in state.adrs if a.status in (Status.DRAFT, Status.PROPOSED
 standing = [a for a in state.adrs if a.status is Status.ACCEPTED]
 
 for adr in standing:
-    st.markdown(f"{state_badge(adr.status)} **{plain(name_of(adr))}**")
+    st.markdown(f"{state_badge(adr.status)} **{plain(short(adr))}**")
     drafted = next((a for a in under_way if adr.id in a.supersedes), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         if drafted:
@@ -73,14 +68,14 @@ if not under_way:
     next_step("decision")
     st.stop()
 
-ids = [a.id for a in under_way]
-wanted = st.session_state.pop("open-adr", None)
-if wanted in ids:
-    st.session_state[f"adr-{case.slug}"] = wanted
+titles = {a.id: short(a) for a in under_way}
+ids = list(titles)
+wanted = st.session_state.get("open-adr")
 adr_id = st.selectbox(
-    t("Draft or proposal"), ids, format_func=lambda i: name_of(next(a for a in under_way if a.id == i)),
-    key=f"adr-{case.slug}", label_visibility="collapsed" if len(ids) == 1 else "visible",
+    t("Draft or proposal"), ids, index=ids.index(wanted) if wanted in ids else len(ids) - 1, format_func=titles.get,
+    key=f"adr-{case.slug}-{sha256_of(titles)[:8]}", label_visibility="collapsed" if len(ids) == 1 else "visible",
 )  # fmt: skip
+st.session_state["open-adr"] = adr_id
 
 # What was opened stays with the screen: a save by somebody else is found at the next save, and nothing typed is lost.
 slot = f"opened-{adr_id}"
@@ -101,7 +96,7 @@ st.markdown(state_badge(adr.status))
 for old in adr.supersedes:
     superseded = next((a for a in state.adrs if a.id == old), None)
     if superseded:
-        st.info(t("Once accepted, this supersedes {name}.", name=plain(name_of(superseded))), icon=":material/redo:")
+        st.info(t("Once accepted, this supersedes {name}.", name=plain(short(superseded))), icon=":material/redo:")
 
 written, flips_tab, done_tab, text_tab = st.tabs(
     [t("Record"), t("Flip conditions"), t("Checklist"), t("Markdown")]
@@ -175,8 +170,8 @@ with flips_tab:
             pd.DataFrame(flip_rows(adr.conditions)).astype({"recheck_on": "datetime64[ns]"}),
             key=f"flips-{key}", num_rows="delete", hide_index=True, disabled=["id"], row_height=56,
             column_config={
-                "id": st.column_config.TextColumn(t("Id"), width="small"),
-                "line": st.column_config.TextColumn(t("Condition, or what is judged by hand"), width="large"),
+                "id": st.column_config.TextColumn(t("Id"), width="medium"),
+                "line": st.column_config.TextColumn(t("Condition, or what is judged by hand"), width="medium"),
                 "fires_when": st.column_config.SelectboxColumn(
                     t("Fires when it"), options=["holds", "fails"], required=True, width="small"
                 ),

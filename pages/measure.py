@@ -35,8 +35,8 @@ def watch(job_id: str) -> None:
             new = collect(ws, job)
             ended = ws.store.jobs.get(job_id)
             flash(
-                t("The measurement is {state}: {n} new bundles. {message}", state=t(ended.state.value), n=new,
-                  message=ended.message)
+                t("The measurement has ended: {state}, {n} new bundles. {why}", state=t(ended.state.value), n=new,
+                  why=plain(ended.message))
             )  # fmt: skip
             st.rerun()
     with st.container(border=True):
@@ -146,18 +146,21 @@ elif way == "hand":
     }  # fmt: skip
     whole = {"in_flight", "input_tokens", "output_tokens", "n"}
     config = {
-        k: st.column_config.NumberColumn(v, min_value=1 if k in whole else 0, step=1 if k in whole else None)
+        k: st.column_config.NumberColumn(
+            v, min_value=1 if k in whole else 0, step=1 if k in whole else None, width="small"
+        )
         if k in whole | {"rate_per_s"}
-        else st.column_config.TextColumn(v)
+        else st.column_config.TextColumn(v, width="small")
         for k, v in names.items()
     }
-    config |= {c.name: st.column_config.NumberColumn(t(c.name), min_value=0.0) for c in columns_of(plan)}
+    config |= {c.name: st.column_config.NumberColumn(t(c.name), min_value=0.0, width="small") for c in columns_of(plan)}
     blank = pd.DataFrame(blank_table(plan)).astype(
         {"in_flight": "Int64", "rate_per_s": "Float64", "n": "Int64", **{c.name: "Float64" for c in columns_of(plan)}}
     )
     table = st.data_editor(
         blank, key=f"hand-{case.slug}-{state.stored_plan.sha256[:12]}-{version}", hide_index=True,
-        column_config=config, disabled=["candidate", "load_point"], alt=t("Results by load point, to fill in"),
+        column_config=config, disabled=["candidate", "load_point"],
+        placeholder="–", alt=t("Results by load point, to fill in"),
     )  # fmt: skip
     a, b, c = st.columns(3)
     by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{case.slug}")

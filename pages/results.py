@@ -199,23 +199,21 @@ else:
         on_click="ignore", key="csv-figures",
     )  # fmt: skip
 
-a, b = st.columns([2, 3])
-with a:
-    st.subheader(t("Measured / bound"))
-    ratios = bound_frame(state)
-    if ratios.empty:
-        st.markdown(t("Not measured."))
-    else:
-        st.dataframe(ratios, hide_index=True, alt=t("Measured throughput over the bound"))
-with b:
-    st.subheader(t("Outcomes"))
-    outcomes = outcomes_frame(state)
-    if outcomes.empty:
-        st.markdown(t("No engine was started yet."))
-    else:
-        st.dataframe(outcomes, hide_index=True, alt=t("What each engine start came to"))
-        for sentence in kv_spread(state):
-            st.caption(t("KV capacity of {what}", what=plain(sentence)))
+st.subheader(t("Outcomes"))
+outcomes = outcomes_frame(state)
+if outcomes.empty:
+    st.markdown(t("No engine was started yet."))
+else:
+    st.dataframe(outcomes, hide_index=True, alt=t("What each engine start came to"))
+    for sentence in kv_spread(state):
+        st.caption(t("KV capacity of {what}", what=plain(sentence)))
+
+st.subheader(t("Measured / bound"))
+ratios = bound_frame(state)
+if ratios.empty:
+    st.markdown(t("Not measured."))
+else:
+    st.dataframe(ratios, hide_index=True, width="content", alt=t("Measured throughput over the bound"))
 
 started = [run for run in state.runs if run.status != "failed"]
 if started:

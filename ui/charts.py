@@ -17,7 +17,7 @@ KIND_COLOURS = {
     "bound": "#94a3b8", "coverage": "#60a5fa", "planning": "#2563eb", "simulated": "#a78bfa", "imported": "#d97706",
     "entered": "#ca8a04", "measured": "#059669", "observed": "#0d9488",
 }  # fmt: skip
-STATISTIC_COLOURS = {"p50": "#60a5fa", "p95": "#2563eb", "p99": "#1e3a8a"}
+STATISTIC_COLOURS = {"p50": "#14b8a6", "p95": "#3b82f6", "p99": "#f59e0b"}
 OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d")
 SIMULATED_COLOURS = ("#a78bfa", "#7c3aed", "#c084fc")
 # What a server answered is solid; what came from elsewhere is dashed; the emulator is dotted and hollow.
@@ -26,7 +26,7 @@ DASHES = {
     "coverage": [5, 4], "bound": [5, 4], "simulated": [2, 3],
 }  # fmt: skip
 REQUIRED_COLOUR = "#e5484d"
-HEIGHT = 300
+HEIGHT = 340
 
 
 def _rule(value: float, label: str) -> alt.LayerChart:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from decisions.record import Adr
 from planner.derivation import Derivation
 from planner.errors import FliplineError
 from ui.registry import BY_URL, PAGES
@@ -127,3 +128,8 @@ def explained(derivation: Derivation, label: str = "") -> None:
 def nearness(relative_distance: float | None) -> float | None:
     """How near a flip condition is to firing, 0 (far: as much room as the threshold itself) to 1 (fired)."""
     return None if relative_distance is None else min(1.0, max(0.0, 1.0 - relative_distance))
+
+
+def short(adr: Adr) -> str:
+    """An ADR as a list calls it: its number, when it has one, and its title."""
+    return f"ADR-{adr.number:04d} {adr.title}" if adr.number else adr.title

@@ -72,11 +72,16 @@ def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
     return [e for e in state.evidence if e.metric in wanted and e.kind in SEEN]
 
 
-def figure_title(metric: str, statistic: str) -> str:
-    """Name, statistic and unit of a column."""
-    of = METRICS[metric]
-    unit = {"share": "%", "ms": "ms"}.get(of.unit, of.unit)
-    return f"{of.name}{'' if statistic == 'value' else ' ' + statistic} ({unit})"
+TITLES = {
+    "user_tok_s": "Speed per user", "output_tok_s": "Total output", "ttft_ms": "TTFT", "itl_ms": "Gap between tokens",
+    "error_share": "Errors", "goodput": "Goodput", "started": "Started", "startup_s": "Start-up",
+    "kv_capacity_tokens": "KV capacity", "preemptions": "Preemptions", "oom": "Out of memory", "restarts": "Restarts",
+}  # fmt: skip
+
+
+def figure_title(metric: str, statistic: str = "value") -> str:
+    """How a column is called; the unit stands with each value."""
+    return t(TITLES[metric]) + ("" if statistic == "value" else f" {statistic}")
 
 
 def results_frame(state: CaseState) -> pd.DataFrame:
@@ -90,10 +95,12 @@ def results_frame(state: CaseState) -> pd.DataFrame:
     for (candidate, point, kind), found in sorted(groups.items(), key=lambda group: _place(state, group[0])):
         pieces = [e for several in found.values() for e in several]
         rows.append(
-            {t("Candidate"): candidate, t("Load point"): point, t("Kind"): t(kind)}
+            {
+                t("Candidate"): candidate, t("Load point"): point, t("Kind"): t(kind),
+                t("n"): f"{max(e.n or 0 for e in pieces):,}" if any(e.n for e in pieces) else t("not stated"),
+                t("Starts"): len({e.source for e in pieces}),
+            }
             | {figure_title(*key): _cell(found.get(key, ())) for key in TABLE}
-            | {t("Requests (n)"): max((e.n or 0 for e in pieces), default=0) or t("not stated"),
-               t("Starts"): len({e.source for e in pieces})}
         )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -166,7 +173,7 @@ def outcomes_frame(state: CaseState) -> pd.DataFrame:
         rows.append(
             {t("Candidate"): r.candidate, t("Stage"): r.stage, t("Start"): r.start, t("Kind"): t(r.kind.value)}
             | {
-                figure_title(m, "value"): quantity(max(of_run[m]), METRICS[m].unit) if m in of_run
+                figure_title(m): quantity(max(of_run[m]), METRICS[m].unit) if m in of_run
                 else t("not measured")
                 for m in OUTCOMES
             }

@@ -1,0 +1,130 @@
+"""Observed usage re-opens a decision when it stays small, and nothing else does."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from decisions.edits import ConditionFired
+from decisions.record import Status
+from planner.conditions import LoadPoint
+from planner.errors import InputError
+from services.arrivals import bring_in_usage, bring_in_zip
+from services.decisions import answer_fire, flips
+from services.usage import EXAMPLE, read_usage, read_usage_file
+from tests.bundle.made import bundle, closed_loop
+from tests.services.made import accepted, days, decide, with_plan, zipped
+from tests.services.made import small_plan as a_plan
+
+
+def state_of(ws, adr, condition="few-users"):
+    return next(v.state for v in flips(ws, ws.store.adrs.get(adr.id)) if v.condition == condition)
+
+
+def bring(ws, adr, usage):
+    return bring_in_usage(ws, adr.case, usage, by="Kim", source="monitoring.csv")
+
+
+def test_28_days_at_five_or_fewer_reopen_an_accepted_decision(shipped):
+    adr = accepted(shipped)
+    arrived = bring(shipped, adr, days(28, 5))
+    assert [v.condition for v in arrived.fired] == ["few-users"]
+    events = [e for e in shipped.store.adrs.edits(adr.id) if isinstance(e, ConditionFired)]
+    assert len(events) == 1
+    assert events[0].fire.value == 5
+    assert events[0].fire.distance == 0  # at the threshold exactly: 5 against "at most 5"
+    assert shipped.store.adrs.get(adr.id).status is Status.ACCEPTED  # an event, not a decision
+
+
+def test_reopening_offers_a_superseding_draft_and_links_both_ends_once_it_is_accepted(shipped):
+    adr = accepted(shipped)
+    bring(shipped, adr, days(28, 4))
+    draft = answer_fire(shipped, adr.id, "few-users", "Sato", "four users are too few for it", reopen=True)
+    assert draft is not None
+    assert draft.adr.supersedes == (adr.id,)
+    assert shipped.store.adrs.get(adr.id).status is Status.ACCEPTED
+    successor = decide(shipped, draft.adr.id, without=("few-users",))
+    old = shipped.store.adrs.get(adr.id)
+    assert (old.status, old.superseded_by) == (Status.SUPERSEDED, successor.id)
+    assert (successor.number, successor.supersedes) == (2, (adr.id,))
+
+
+def test_it_stands_only_with_a_reason_and_does_not_fire_again_by_itself(shipped):
+    adr = accepted(shipped)
+    bring(shipped, adr, days(28, 4))
+    with pytest.raises(Exception, match="needs a reason"):
+        answer_fire(shipped, adr.id, "few-users", "Sato", " ", reopen=False)
+    answer_fire(shipped, adr.id, "few-users", "Sato", "the roll-out has only begun", reopen=False)
+    assert shipped.store.adrs.get(adr.id).fires == ()
+    assert bring(shipped, adr, days(28, 4)).fired == ()
+
+
+@pytest.mark.parametrize(
+    ("usage", "state"),
+    [
+        (days(28, 6), "armed"),  # one day with six is real demand
+        (days(14, 4), "undecided"),  # 14 of 28 days
+        (days(28, 4, missing=frozenset(range(11, 18))), "undecided"),  # 21 of 28 days: 75 %, 90 % needed
+    ],
+    ids=["a peak of six", "too short", "holes"],
+)
+def test_negative_twins_of_usage_leave_the_decision_alone(shipped, usage, state):
+    adr = accepted(shipped)
+    assert bring(shipped, adr, usage).fired == ()
+    assert state_of(shipped, adr) == state
+    assert shipped.store.adrs.get(adr.id).fires == ()
+
+
+def test_a_benchmark_at_four_in_flight_is_an_input_not_demand(shipped, tmp_path):
+    adr = accepted(shipped)
+    point = LoadPoint(name="parallel-4", in_flight=4, input_tokens=64, output_tokens=11, requests=40)
+    with_plan(shipped, a_plan(point))
+    folder = bundle(tmp_path / "b", closed_loop(slots=4, rounds=10), point=point)
+    arrived = bring_in_zip(shipped, adr.case, "b.zip", zipped([folder], tmp_path / "b.zip"), "Kim")
+    assert arrived.taken[0].new
+    assert arrived.fired == ()
+    assert state_of(shipped, adr) == "unmeasured"
+
+
+def test_a_draft_has_no_events(shipped):
+    draft = shipped.store.adrs.all()[0]
+    assert bring(shipped, draft, days(28, 4)).fired == ()
+    assert shipped.store.adrs.edits(draft.id) == ()
+
+
+def test_requests_are_counted_into_daily_peaks():
+    # 10:00-10:05 and 10:02-10:04 overlap: two in flight; the third begins when the second ends: still two
+    text = "start,end\n2026-09-01T10:00:00,2026-09-01T10:05:00\n2026-09-01T10:02:00,2026-09-01T10:04:00\n" \
+           "2026-09-01T10:04:00,2026-09-01T10:06:00\n2026-09-02T08:00:00,2026-09-02T08:01:00\n"  # fmt: skip
+    assert [(u.day, u.peak_in_flight, u.requests) for u in read_usage(text)] == [
+        (date(2026, 9, 1), 2, 3),
+        (date(2026, 9, 2), 1, 1),
+    ]
+
+
+def test_the_window_ends_with_its_last_day(shipped):
+    adr = accepted(shipped)
+    peak = next(e for e in bring(shipped, adr, days(28, 4)).evidence if e.statistic == "max")
+    assert (peak.window_days, peak.coverage, peak.n) == (28, 1.0, 28)
+    assert peak.at == datetime(2026, 9, 29, tzinfo=UTC)  # 1 September and 27 days, until midnight
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"day,peak\n2026-09-01,4\n", "columns are day, peak"),
+        (b"date,peak_in_flight\n01.09.2026,4\n", "line 2: date '01.09.2026' is not a day"),
+        (b"date,peak_in_flight\n2026-09-01,four\n", "line 2"),
+        (b"date,peak_in_flight\n2026-09-01,4\n2026-09-01,5\n", "2026-09-01 stands twice"),
+        (b"date,peak_in_flight\n", "holds no row"),
+        (b"\xff\xfe\x00", "is not text in UTF-8"),
+    ],
+)
+def test_a_faulty_file_is_refused_with_the_place(content, message):
+    with pytest.raises(InputError, match=message):
+        read_usage_file("usage.csv", content)
+
+
+def test_the_example_reads():
+    assert [u.peak_in_flight for u in read_usage(EXAMPLE)] == [4, 5]
