@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from ui.registry import PAGES
@@ -12,7 +14,9 @@ st.set_page_config(page_title="Flipline", page_icon=":material/alt_route:", layo
 
 sections: dict[str, list[st.Page]] = {}
 for info in PAGES:
-    page = st.Page(info.file, title=t(info.title), icon=info.icon, url_path=info.url, help=t(info.help))
+    # The address is the file's name: the first visitor's link is looked up before st.navigation has named any.
+    address = Path(info.file).stem
+    page = st.Page(info.file, title=t(info.title), icon=info.icon, url_path=address, help=t(info.help))
     sections.setdefault(t(info.section) if info.section else "", []).append(page)
 
 chosen = st.navigation(sections)
