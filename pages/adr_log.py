@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from decisions.edits import ConditionFired, Edit, FireConfirmed
-from decisions.record import Adr, Status
+from decisions.record import Status
 from planner.frozen import sha256_of
 from planner.metrics import quantity
 from services.decisions import answer_fire, comment, export_all, export_markdown

@@ -7,7 +7,7 @@ import streamlit as st
 
 from decisions.flips import TEMPLATES, from_template
 from decisions.lint import definition_of_done, lint
-from decisions.record import Action, Adr, AdrText, FlipCondition, Status
+from decisions.record import Action, AdrText, FlipCondition, Status
 from planner.errors import ConflictError, FliplineError
 from planner.frozen import sha256_of
 from services.adr_form import differences, flip_from, flip_rows, flips_from, lines, text_from
@@ -119,9 +119,10 @@ with written:
     with left:
         drivers = area(t("Drivers, one a line"), "\n".join(adr.drivers), "drivers", 190)
     with right:
-        titles = ["", *(o.title for o in adr.options)]
+        option_titles = ["", *(o.title for o in adr.options)]
         chosen = st.selectbox(
-            t("Chosen option"), titles, index=titles.index(adr.chosen) if adr.chosen in titles else 0,
+            t("Chosen option"), option_titles,
+            index=option_titles.index(adr.chosen) if adr.chosen in option_titles else 0,
             format_func=lambda o: o or t("none yet"), key=f"chosen-{key}", persist_state="session",
         )  # fmt: skip
         outcome = area(t("… because"), adr.outcome, "outcome", 110)

@@ -5,7 +5,6 @@ The truth about a run is bench's progress file and the bundles; a job row only s
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -26,6 +25,8 @@ PROGRESS = "progress.json"
 CANCEL = "cancel"
 LOG = "bench.log"
 SILENT_S = 60.0
+# What this process started; after a restart of the app the process table alone tells whether a job lives.
+_CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 _ENDS = {"finished": JobState.DONE, "cancelled": JobState.CANCELLED, "failed": JobState.FAILED}
 
 
@@ -63,10 +64,11 @@ def start_job(ws: Workspace, case: str, plan_sha256: str, author: str) -> Job:
     )
     ws.store.jobs.add(job)
     with (out / LOG).open("wb") as log:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # left running on purpose
             [sys.executable, "-m", "bench", "run", str(plan_file), "--out", str(out)],
             cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+    _CHILDREN[process.pid] = process
     return ws.store.jobs.update(job_id, JobState.RUNNING, at=now(), pid=process.pid)
 
 
@@ -97,8 +99,9 @@ def progress(ws: Workspace, job: Job) -> Progress:
 def _alive(job: Job) -> bool:
     if job.pid is None or job.state in FINAL:
         return False
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(job.pid, os.WNOHANG)  # else a child of ours that ended would look alive for ever
+    ours = _CHILDREN.get(job.pid)
+    if ours is not None and ours.poll() is not None:  # else a child of ours that ended would look alive for ever
+        del _CHILDREN[job.pid]
     try:
         command = Path(f"/proc/{job.pid}/cmdline").read_bytes()
     except FileNotFoundError:

@@ -1,0 +1,69 @@
+"""Cases and their requirements: versions, contradictions of people, names that are checked before anything is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import ConflictError, FliplineError, InputError
+from services.cases import begin_case, changes, favourite_sizing, requirements_from, save_requirements, sizings
+from services.verdicts import case_state
+from tests.services.made import CASE
+
+
+@pytest.fixture
+def state(shipped):
+    return case_state(shipped, CASE)
+
+
+def test_a_value_out_of_range_is_named_with_its_field(state):
+    with pytest.raises(InputError, match=r"requirements: peak_users_min: .*greater than or equal to 1 \(given: 0\)"):
+        requirements_from(state.requirements.model_dump() | {"peak_users_min": 0})
+
+
+def test_requirements_that_cannot_be_are_one_sentence(state):
+    with pytest.raises(InputError, match="the upper end 10 is below the lower end 20"):
+        requirements_from(state.requirements.model_dump() | {"peak_users_max": 10})
+
+
+def test_every_save_is_a_version_and_the_same_twice_is_none(shipped, state):
+    r = requirements_from(state.requirements.model_dump() | {"peak_users_max": 40})
+    second = save_requirements(shipped, state.case.id, r, "Kim", 1)
+    assert (second.n, second.author) == (2, "Kim")
+    assert save_requirements(shipped, state.case.id, r, "Kim", 2).n == 2
+    assert [(c.field, c.before, c.after) for c in changes(state.requirements, r)] == [("peak_users_max", "50", "40")]
+    assert case_state(shipped, CASE).plan_is_stale
+
+
+def test_who_saves_second_is_told(shipped, state):
+    dump = state.requirements.model_dump()
+    save_requirements(shipped, state.case.id, requirements_from(dump | {"ttft_s": 3}), "Kim", 1)
+    with pytest.raises(ConflictError):
+        save_requirements(shipped, state.case.id, requirements_from(dump | {"ttft_s": 4}), "Lee", 1)
+    assert case_state(shipped, CASE).requirements.ttft_s == 3
+
+
+def test_an_unknown_gpu_is_caught_before_anything_is_stored(shipped, state):
+    dump = state.requirements.model_dump()
+    wrong = requirements_from(dump | {"hardware": [dump["hardware"][0] | {"gpu": "nvidia-gb10-dgx-sprak"}]})
+    with pytest.raises(FliplineError, match="Did you mean"):
+        save_requirements(shipped, state.case.id, wrong, "Kim", 1)
+    with pytest.raises(FliplineError, match="Did you mean"):
+        begin_case(shipped, "Another", wrong, "Kim")
+    assert [c.slug for c in shipped.store.cases.all()] == [CASE]
+    assert len(shipped.store.cases.requirements(state.case.id)) == 1
+
+
+def test_a_case_needs_a_title_and_a_name_of_its_own(shipped, state):
+    with pytest.raises(InputError, match="needs a title"):
+        begin_case(shipped, " ", state.requirements, "Kim")
+    assert begin_case(shipped, "Support: assistant!", state.requirements, "Kim").slug == "support-assistant"
+    with pytest.raises(ConflictError):
+        begin_case(shipped, "support assistant", state.requirements, "Lee")
+    # a title without Latin letters is a title too
+    assert begin_case(shipped, "推論サーバー", state.requirements, "Kim").title == "推論サーバー"
+
+
+def test_the_favourite_is_sized_first(shipped, state):
+    sized = sizings(shipped, state.requirements)
+    assert [s.plan.id for s in sized] == ["B", "A", "C"]
+    assert sized[0].sizing == favourite_sizing(shipped, state.requirements)

@@ -1,0 +1,111 @@
+"""Figures that a person types in: with load and lengths, or not at all."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from planner.errors import InputError, UnknownName
+from services.arrivals import bring_in_table
+from services.filled import Filled, blank_table, columns_of, rows_of
+from services.verdicts import case_state, judge_hypotheses
+from services.workspace import now
+from tests.services.made import CASE
+
+ROW = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 12.0, 64)
+DAY = date(2026, 9, 1)
+
+
+def bring(ws, *rows, by="Kim", source="gpu-box.xlsx", day=DAY):
+    return bring_in_table(ws, CASE, rows, by=by, source=source, measured_at=day)
+
+
+def h(ws, id):
+    return next(v.verdict for v in judge_hypotheses(case_state(ws, CASE)) if v.hypothesis.id == id)
+
+
+def test_a_row_decides_with_the_words_as_entered(shipped):
+    bring(shipped, ROW)
+    verdict = h(shipped, "H3")
+    assert (verdict.state, verdict.value, verdict.kind) == ("fails", 12.0, "entered")
+    assert "as entered, n = 64 (entered by Kim from gpu-box.xlsx)" in verdict.sentence
+
+
+def test_at_the_threshold_it_holds_but_is_near(shipped):
+    bring(shipped, ROW._replace(value=20.0))
+    verdict = h(shipped, "H3")
+    assert (verdict.state, verdict.side, verdict.distance) == ("near", "holds", 0.0)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ROW._replace(input_tokens=None),
+        ROW._replace(output_tokens=None),
+        ROW._replace(in_flight=None),
+    ],
+    ids=["no input length", "no output length", "no load"],
+)
+def test_a_speed_without_load_and_lengths_is_refused_and_nothing_is_stored(shipped, row):
+    before = case_state(shipped, CASE).evidence
+    with pytest.raises(InputError, match="row 2: a speed without requests in flight"):
+        bring(shipped, ROW, row)
+    assert [e.id for e in case_state(shipped, CASE).evidence] == [e.id for e in before]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"load_point": "parallel-17"}, "no load point 'parallel-17' in the plan"),
+        ({"statistic": "p42"}, "no statistic 'p42'"),
+        ({"value": -1.0}, "-1 tok/s cannot be"),
+        ({"metric": "error_share", "statistic": "value", "value": 1.5}, "1.5 share cannot be"),
+    ],
+)
+def test_an_impossible_row_is_refused_by_its_number(shipped, change, message):
+    with pytest.raises(InputError, match=f"row 1: .*{message}"):
+        bring(shipped, ROW._replace(**change))
+
+
+def test_an_unknown_metric_names_the_nearest(shipped):
+    with pytest.raises(UnknownName, match="'user_tok_s'"):
+        bring(shipped, ROW._replace(metric="user_toks"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"by": " "}, "who filled this in is missing"),
+        ({"source": ""}, "where the figures come from is missing"),
+        ({"day": (now() + timedelta(days=2)).date()}, "lies ahead"),
+    ],
+)
+def test_who_from_where_and_when_are_asked_for(shipped, fields, message):
+    with pytest.raises(InputError, match=message):
+        bring(shipped, ROW, **fields)
+
+
+def test_an_empty_table_is_refused(shipped):
+    with pytest.raises(InputError, match="no row is filled in"):
+        bring(shipped)
+
+
+def test_another_load_under_the_same_name_decides_nothing(shipped):
+    bring(shipped, ROW._replace(input_tokens=128))  # the plan's parallel-16 asks for 3,596
+    verdict = h(shipped, "H3")
+    assert verdict.state == "unmeasured"
+    assert verdict.passed_over[0].reason == "the load called 'parallel-16' was another one"
+
+
+def test_the_table_to_fill_in_carries_the_plans_load(shipped):
+    plan = case_state(shipped, CASE).plan
+    assert [(c.metric, c.statistic) for c in columns_of(plan)] == [
+        ("ttft_ms", "p95"), ("user_tok_s", "p5"), ("output_tok_s", "value"),
+    ]  # fmt: skip
+    table = blank_table(plan)
+    assert len(table) == len(plan.candidates) * len(plan.load_points)
+    assert rows_of(plan, table) == ()
+    row = next(r for r in table if (r["candidate"], r["load_point"]) == ("vllm", "parallel-16"))
+    filled = row | {"Speed per user p5 (tok/s)": 12, "n": 64, "TTFT p95 (ms)": float("nan")}
+    assert rows_of(plan, [filled]) == (ROW,)

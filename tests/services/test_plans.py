@@ -1,0 +1,70 @@
+"""Plans: derived from the case, edited outside, brought back or refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.errors import InputError, SchemaTooNew
+from planner.poc import plan_from_yaml, plan_to_yaml
+from services.plans import draft_plan, save_plan, upload_plan
+from services.verdicts import case_state
+from tests.services.made import CASE
+
+
+@pytest.fixture
+def state(shipped):
+    return case_state(shipped, CASE)
+
+
+def test_the_plan_follows_from_the_case(state):
+    plan = state.plan
+    assert [(c.id, c.role) for c in plan.candidates] == [("vllm", "favourite"), ("ollama", "baseline")]
+    assert [h.id for h in plan.hypotheses] == ["H1", "H2", "H3", "H4", "H5", "H6"]
+    # 1, 2, 4 ... up to the peak of 50; then the peak rate, 50 x 1 / 60, and twice the limit
+    assert [p.in_flight for p in plan.load_points] == [1, 2, 4, 8, 16, 32, 50, None, 100]
+    assert plan.point("peak").rate_per_s == pytest.approx(50 / 60, rel=1e-3)
+    assert [s.name for s in plan.stages] == ["A", "B"]
+
+
+def test_a_plan_comes_back_as_it_went_out(shipped, state):
+    body = state.stored_plan.body.decode()
+    assert plan_from_yaml(body) == state.plan
+    assert upload_plan(shipped, state.case.id, "plan.yaml", body, "Kim").sha256 == state.stored_plan.sha256
+    assert len(shipped.store.plans.of_case(state.case.id)) == 1
+
+
+def test_an_edited_plan_is_the_plan_from_now_on(shipped, state):
+    edited = state.plan.model_copy(update={"starts": 5})
+    text = "# edited on the box\n" + plan_to_yaml(edited)
+    stored = upload_plan(shipped, state.case.id, "plan.yaml", text, "Kim")
+    assert stored.body.decode() == text  # byte for byte, comments too
+    assert case_state(shipped, CASE).plan.starts == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "message"),
+    [
+        ("schema_version: 1", "schema_version: 2", SchemaTooNew, "schema version 2 is newer than 1"),
+        ("engine: vllm", "engine: vlm", InputError, "unknown engine 'vlm'.*Did you mean 'vllm'"),
+        ("schema_version: 1\n", "", InputError, "schema_version is missing"),
+        ("title:", "titel:", InputError, "tit"),
+    ],
+)
+def test_a_faulty_plan_is_refused_and_the_old_one_stands(shipped, state, old, new, error, message):
+    text = state.stored_plan.body.decode()
+    with pytest.raises(error, match=f"plan.yaml: .*{message}"):
+        upload_plan(shipped, state.case.id, "plan.yaml", text.replace(old, new, 1), "Kim")
+    assert case_state(shipped, CASE).stored_plan == state.stored_plan
+
+
+def test_a_plan_of_another_case_is_refused(shipped, state):
+    other = plan_to_yaml(state.plan.model_copy(update={"case": "acme"}))
+    with pytest.raises(InputError, match="belongs to 'acme'"):
+        upload_plan(shipped, state.case.id, "plan.yaml", other, "Kim")
+
+
+def test_what_is_not_stated_is_said(shipped, state):
+    drafted = draft_plan(shipped, CASE, state.requirements)
+    assert "model_revision" in drafted.unstated
+    assert drafted.minutes > 60
+    assert save_plan(shipped, state.case.id, drafted.plan, "Kim").sha256 == drafted.plan.sha256()

@@ -1,0 +1,69 @@
+"""What a case says after evidence: hypotheses, users served, history, and what fires."""
+
+from __future__ import annotations
+
+from services.arrivals import bring_in_table, bring_in_zip
+from services.filled import Filled
+from services.verdicts import asked_conditions, case_state, judge_levels, missing, rejudge, users_served
+from tests.bundle.made import POINT, bundle, closed_loop
+from tests.services.made import CASE, FIRST_DAY, accepted, small_plan, with_plan, zipped
+
+
+def entered(ws, n, speed, ttft):
+    point = f"parallel-{n}" if n > 1 else "single"
+    rows = [
+        Filled("vllm", point, n, None, 3596, 500, "user_tok_s", "p5", speed, 130),
+        Filled("vllm", point, n, None, 3596, 500, "ttft_ms", "p95", ttft, 130),
+    ]
+    bring_in_table(ws, CASE, rows, by="Kim", source="sheet", measured_at=FIRST_DAY)
+
+
+def test_users_served_is_the_largest_load_that_keeps_every_level(shipped):
+    entered(shipped, 1, 60, 300)
+    entered(shipped, 4, 25, 900)
+    entered(shipped, 8, 21, 2500)  # fast enough, but the first token comes after 2 s
+    state = case_state(shipped, CASE)
+    assert users_served(state).sentence == (
+        "4 simultaneous users get the promise on one unit (entered); you need 20 to 50."
+    )
+    levels = judge_levels(state)
+    assert [levels["vllm", p].side for p in ("single", "parallel-4", "parallel-8")] == ["holds", "holds", "fails"]
+    assert levels["ollama", "single"].state == "unmeasured"
+
+
+def test_simulated_figures_serve_nobody(shipped, tmp_path):
+    levels = case_state(shipped, CASE).requirements.service_levels()
+    case = with_plan(shipped, small_plan(POINT).model_copy(update={"service_levels": levels}))
+    folder = bundle(tmp_path / "a", closed_loop(rounds=100))
+    bring_in_zip(shipped, case, "a.zip", zipped([folder], tmp_path / "a.zip"), "Kim")
+    assert users_served(case_state(shipped, CASE)).users is None
+
+
+def test_the_history_grows_only_when_something_changed(shipped):
+    case = shipped.store.cases.get(CASE).id
+    before = shipped.store.verdicts.history(case)
+    rejudge(shipped, CASE)
+    assert shipped.store.verdicts.history(case) == before
+    entered(shipped, 16, 12, 900)
+    new = shipped.store.verdicts.history(case)[len(before) :]
+    assert [(j.condition, j.state, j.value) for j in new] == [("H3", "fails", 12.0)]
+
+
+def test_an_engine_that_does_not_start_fires_its_condition_only_when_it_was_measured(shipped, tmp_path):
+    adr = accepted(shipped)
+    case = with_plan(shipped, small_plan(POINT))
+    folder = bundle(tmp_path / "a", started=False)  # simulated
+    arrived = bring_in_zip(shipped, case, "a.zip", zipped([folder], tmp_path / "a.zip"), "Kim")
+    assert arrived.fired == ()
+    assert shipped.store.adrs.get(adr.id).fires == ()
+
+
+def test_conditions_of_plan_and_decisions_are_asked_about(shipped):
+    state = case_state(shipped, CASE)
+    asked = asked_conditions(state.plan, state.adrs)
+    assert {"ttft_ms", "user_tok_s", "started", "peak_in_flight"} <= {c.metric for c in asked}
+
+
+def test_an_accepted_decision_is_not_missing(shipped):
+    accepted(shipped)
+    assert [page for _, page in missing(case_state(shipped, CASE))] == ["measure"]
