@@ -37,8 +37,10 @@ def context(**more: object) -> Context:
 def ttft(n: int | None = 100, beyond: int = 0, value: float = 1840.0, start: int = 1, **more: object) -> Evidence:
     return Evidence.model_validate({
         "id": f"ttft-{start}-{n}-{beyond}", "metric": "ttft_ms", "statistic": "p95", "value": value, "unit": "ms",
-        "kind": Kind.MEASURED, "source": f"start-{start}", "run": "run-1", "start": start, "at": NOW - timedelta(days=1),
-        "candidate": "vllm", "load_point": "peak", "load_hash": PEAK.load_hash(), "n": n, "effective_n": float(n) if n else None,
+        "kind": Kind.MEASURED, "source": f"start-{start}", "run": "run-1", "start": start,
+        "at": NOW - timedelta(days=1),
+        "candidate": "vllm", "load_point": "peak", "load_hash": PEAK.load_hash(), "n": n,
+        "effective_n": float(n) if n else None,
         "exceedances": (Exceedance(threshold=2000, comparison="<=", beyond=beyond),),
         "contract": CONTRACT.material_hash(),
     } | more)  # fmt: skip
