@@ -28,9 +28,10 @@ gpus:
     architecture: Blackwell
     sources: ["data sheet, 2026-11-01"]
     confidence: high
-  - id: nvidia-jetson-agx-thor-t5000
-    bandwidth_gb_s: 273
-    sources: ["measured by us, 2026-11-20"]
+  # a known entry: only what differs here
+  - id: nvidia-rtx-3090
+    tdp_w: 300
+    sources: ["power limit set on our machine"]
 """
 
 head("catalogue", t("What is known about models, GPUs and engines, from where, and how sure."))
@@ -121,4 +122,4 @@ with own:
     )  # fmt: skip
     st.code(OWN_GPU, language="yaml")
 with notice:
-    st.text((REPOSITORY_CATALOG / "NOTICE").read_text(encoding="utf-8"))
+    st.code((REPOSITORY_CATALOG / "NOTICE").read_text(encoding="utf-8"), language=None)

@@ -100,7 +100,7 @@ with st.expander(t("Reason and source of each gate"), icon=":material/rule:"):
             left, right = st.columns([1, 3])
             left.markdown(f"{plain(c.engine_name)}: {t(GATES[g.gate])} {state_badge(g.state)}")
             source = f"  \n:small[{plain('; '.join(g.sources))}]" if g.sources else ""
-            right.markdown(f"{plain(in_words(g.reason))}{source}")
+            right.markdown(f"{plain(g.reason)}{source}")
 if score.first_hypotheses:
     st.markdown(f"**{t('Open gates: the first things to test')}**")
     for o in score.first_hypotheses:

@@ -225,7 +225,11 @@ if len(views) > 1:
     first = "draft" if state.plan_is_stale or choices != choices_of(state.plan) else "stored"
     view = st.segmented_control(t("Show"), views, default=first, format_func=labels.get, key=f"view-{slug}") or first
 
-if view == "draft" and st.button(t("Save plan"), type="secondary", icon=":material/save:") and (name := signed()):
+if (
+    view == "draft"
+    and st.button(t("Save plan"), icon=":material/save:", key=f"save-plan-{slug}")
+    and (name := signed())
+):
     with shown_errors():
         save_plan(ws, state.case.id, drafted.plan, name)
         flash(t("The plan is stored. Download the file, or measure here."))
@@ -256,7 +260,8 @@ if plan:
 
 with st.expander(t("Bring in an edited plan file"), icon=":material/upload:"):
     file = st.file_uploader(t("Plan file (YAML)"), type=["yaml", "yml"], key=f"upload-{slug}")
-    if st.button(t("Store this file as the plan"), disabled=file is None) and file and (name := signed()):
+    store = st.button(t("Store this file as the plan"), disabled=file is None, key=f"store-plan-{slug}")
+    if store and file and (name := signed()):
         with shown_errors():
             text = file.getvalue().decode("utf-8", errors="replace")
             upload_plan(ws, state.case.id, file.name, text, name)

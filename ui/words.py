@@ -74,7 +74,7 @@ def rating(value: int) -> str:
 def in_words(text: str) -> str:
     """A sentence of the domain with criteria by their names for people, and a capital at its head."""
     for name in sorted(CRITERIA, key=len, reverse=True):
-        text = re.sub(rf"\b{name}\b(?=[:,.]|$)", criterion(name), text)
+        text = re.sub(rf"(?<!\S){name}(?=[:,]|$)", criterion(name), text)
     return text[:1].upper() + text[1:]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from decisions.record import People
@@ -35,8 +37,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def launch(home: Path) -> Launch:
-    """Open a page of the app by its address."""
+def launch(home: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+    """Open a page of the app by its address.
+
+    AppTest forgets at every run that st.navigation was called in this process, which makes each run look like the very
+    first visit (see ui/cached.py) and loses its click. Here it is remembered, as in a running app.
+    """
+    begin = PagesManager.__init__
+
+    def remembered(manager: PagesManager, *args: Any, **more: Any) -> None:
+        begin(manager, *args, **more)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", remembered)
 
     def opened(url: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
