@@ -291,6 +291,22 @@ with text_tab:
                        on_click="ignore")  # fmt: skip
     st.code(markdown, language="markdown", wrap_lines=True)
 
+with st.container(horizontal=True):
+    label = t("Save the proposal") if proposed else t("Save draft")
+    saving = st.button(label, icon=":material/save:", key=f"save-{key}", type="secondary" if proposed else "primary")
+    proposing = not proposed and st.button(t("Propose"), icon=":material/how_to_vote:", key=f"propose-{key}")
+
+if saving and (name := signed()):
+    with shown_errors():
+        store(typed(), name)
+        flash(t("Saved."))
+        st.rerun()
+if proposing and (name := signed()):
+    with shown_errors():
+        propose_draft(ws, adr_id, store(typed(), name).version, name)
+        flash(t("Proposed. From here on the record only grows; it can still be amended until it is decided."))
+        st.rerun()
+
 if st.session_state.get(f"conflict-{adr_id}"):
     with st.container(border=True):
         st.markdown(f"**{t('Somebody saved this while you were writing. What you typed is still here.')}**")
@@ -309,25 +325,6 @@ if st.session_state.get(f"conflict-{adr_id}"):
                     store(typed(), name)
                     flash(t("Saved."))
                     st.rerun()
-
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    label = t("Save the proposal") if proposed else t("Save draft")
-    if st.button(label, icon=":material/save:", key=f"save-{key}", type="secondary" if proposed else "primary") and (
-        name := signed()
-    ):
-        with shown_errors():
-            store(typed(), name)
-            flash(t("Saved."))
-            st.rerun()
-    if (
-        not proposed
-        and st.button(t("Propose"), icon=":material/how_to_vote:", key=f"propose-{key}")
-        and (name := signed())
-    ):
-        with shown_errors():
-            propose_draft(ws, adr_id, store(typed(), name).version, name)
-            flash(t("Proposed. From here on the record only grows; it can still be amended until it is decided."))
-            st.rerun()
 
 if proposed:
     with st.container(border=True):

@@ -139,28 +139,27 @@ elif way == "hand":
             "measured.")
     )  # fmt: skip
     version = len([e for e in state.evidence if e.kind == "entered"])
-    names = {
-        "candidate": t("Candidate"), "load_point": t("Load point"), "in_flight": t("In flight"),
-        "rate_per_s": t("Rate (req/s)"), "input_tokens": t("Input (tokens)"), "output_tokens": t("Output (tokens)"),
-        "n": t("Requests (n)"),
+    figures = [c.name for c in columns_of(plan)]
+    whole = {
+        "n": t("Requests (n)"), "in_flight": t("In flight"), "input_tokens": t("Input tokens"),
+        "output_tokens": t("Output tokens"),
     }  # fmt: skip
-    whole = {"in_flight", "input_tokens", "output_tokens", "n"}
     config = {
-        k: st.column_config.NumberColumn(
-            v, min_value=1 if k in whole else 0, step=1 if k in whole else None, width="small"
-        )
-        if k in whole | {"rate_per_s"}
-        else st.column_config.TextColumn(v, width="small")
-        for k, v in names.items()
+        "candidate": st.column_config.TextColumn(t("Candidate")),
+        "load_point": st.column_config.TextColumn(t("Load point")),
+        "rate_per_s": st.column_config.NumberColumn(t("Rate (req/s)"), min_value=0.0),
+        **{name: st.column_config.NumberColumn(t(name), min_value=0.0) for name in figures},
+        **{name: st.column_config.NumberColumn(label, min_value=1, step=1) for name, label in whole.items()},
     }
-    config |= {c.name: st.column_config.NumberColumn(t(c.name), min_value=0.0, width="small") for c in columns_of(plan)}
     blank = pd.DataFrame(blank_table(plan)).astype(
-        {"in_flight": "Int64", "rate_per_s": "Float64", "n": "Int64", **{c.name: "Float64" for c in columns_of(plan)}}
+        {"in_flight": "Int64", "rate_per_s": "Float64", "n": "Int64", **dict.fromkeys(figures, "Float64")}
     )
     table = st.data_editor(
         blank, key=f"hand-{case.slug}-{state.stored_plan.sha256[:12]}-{version}", hide_index=True,
-        column_config=config, disabled=["candidate", "load_point"],
-        placeholder="–", alt=t("Results by load point, to fill in"),
+        column_config=config, disabled=["candidate", "load_point"], placeholder="–",
+        column_order=["candidate", "load_point", *figures, "n", "in_flight", "rate_per_s", "input_tokens",
+                      "output_tokens"],
+        alt=t("Results by load point, to fill in"),
     )  # fmt: skip
     a, b, c = st.columns(3)
     by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{case.slug}")

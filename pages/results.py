@@ -19,6 +19,7 @@ from ui.views import (
     figure_in_words,
     kv_spread,
     leaves,
+    other_loads,
     outcomes_frame,
     results_frame,
     speed_frame,
@@ -44,6 +45,11 @@ if kinds:
 if "simulated" in kinds:
     st.warning(t("Simulated figures come from the emulator. They test the instrument and decide nothing."),
                icon=":material/science:")  # fmt: skip
+if others := other_loads(state):
+    st.warning(
+        t("Left out below: figures of {points} that were taken at another load or length than this plan's.",
+          points=plain(", ".join(others))), icon=":material/rule:",
+    )  # fmt: skip
 if "measured" not in kinds:
     go_to("measure", t("Nothing was measured on this machine yet."))
 st.markdown(f"#### {plain(users_served(state).sentence)}")

@@ -13,6 +13,8 @@ from planner.metrics import Level, metric
 from planner.poc import Plan
 from services.workspace import Workspace, now
 
+NEVER_ZERO = ("ms", "s", "tok/s", "req/s")
+
 
 class Filled(NamedTuple):
     """One row of a table that came back from a GPU box."""
@@ -43,8 +45,8 @@ def columns_of(plan: Plan) -> tuple[Column, ...]:
     ttft, speed = asked.get("ttft_ms", "p95"), asked.get("user_tok_s", "p5")
     return (
         Column(f"TTFT {ttft} (ms)", "ttft_ms", ttft),
-        Column(f"Speed per user {speed} (tok/s)", "user_tok_s", speed),
-        Column("Total output (tok/s)", "output_tok_s", "value"),
+        Column(f"tok/s per user {speed}", "user_tok_s", speed),
+        Column("tok/s in total", "output_tok_s", "value"),
     )
 
 
@@ -120,6 +122,8 @@ def _entered(
     if row.value < 0 or (found.unit in ("share", "bool") and row.value > 1):
         way_out = "Shares run from 0 to 1." if found.unit == "share" else "Write the measured value."
         raise InputError(f"{row.value:g} {found.unit} cannot be.", where=where, fix=way_out)
+    if row.value == 0 and found.unit in NEVER_ZERO:
+        raise InputError(f"0 {found.unit} cannot be.", where=where, fix="Leave empty what nobody measured.")
     load_hash = None
     note = f"entered by {by} from {source}"
     if found.level in (Level.REQUEST, Level.RUN):

@@ -183,7 +183,8 @@ def users_served(state: CaseState) -> Users:
     if kept:
         n, v = kept[-1]
         kind = v.kind.value if v.kind else ""
-        return Users(n, kind, f"{n} simultaneous users get the promise on one unit ({kind}); {need}.")
+        who = f"{n} simultaneous users get" if n > 1 else "1 user at a time gets"
+        return Users(n, kind, f"{who} the promise on one unit ({kind}); {need}.")
     if judged and all(v.side == "fails" for _, v in judged):
         return Users(0, "measured", f"No load that was measured keeps the promise on one unit; {need}.")
     return Users(None, "", f"How many users get the promise on one unit is not measured; {need}.")

@@ -16,6 +16,17 @@ SPEEDS = {"user_tok_s": "p5", "output_tok_s": "value"}
 COLUMNS = ["metric", "statistic", "candidate", "kind", "series", "point", "batch", "value", "low", "high", "n", "valid"]
 
 
+def same_load(state: CaseState, e: Evidence) -> bool:
+    """Whether a figure was taken under the load that the plan means by that name, as far as it is stated."""
+    planned = state.plan.points().get(e.load_point or "") if state.plan else None
+    return planned is None or e.load_hash is None or e.load_hash == planned.load_hash()
+
+
+def other_loads(state: CaseState) -> list[str]:
+    """Names of load points under which figures exist that were taken at another load than the plan's."""
+    return sorted({e.load_point or "" for e in state.evidence if not same_load(state, e)})
+
+
 def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFrame:
     """One row per metric, statistic, candidate, kind and closed load point: median over starts, with min and max.
 
@@ -24,7 +35,8 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
     batch = {p.name: p.in_flight for p in state.plan.load_points if p.in_flight} if state.plan else {}
     groups: dict[tuple[str, ...], list[Evidence]] = {}
     for e in state.evidence:
-        if e.statistic in wanted.get(e.metric, ()) and e.load_point in batch and e.candidate:
+        asked = e.statistic in wanted.get(e.metric, ()) and e.load_point in batch and e.candidate
+        if asked and same_load(state, e):
             key = (e.metric, e.statistic, e.candidate, e.kind.value, e.load_point, str(e.valid))
             groups.setdefault(key, []).append(e)
     rows = []
@@ -69,7 +81,7 @@ def ttft_frame(state: CaseState) -> pd.DataFrame:
 
 def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
     wanted = set(metrics)
-    return [e for e in state.evidence if e.metric in wanted and e.kind in SEEN]
+    return [e for e in state.evidence if e.metric in wanted and e.kind in SEEN and same_load(state, e)]
 
 
 TITLES = {

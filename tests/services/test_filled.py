@@ -60,6 +60,7 @@ def test_a_speed_without_load_and_lengths_is_refused_and_nothing_is_stored(shipp
         ({"load_point": "parallel-17"}, "no load point 'parallel-17' in the plan"),
         ({"statistic": "p42"}, "no statistic 'p42'"),
         ({"value": -1.0}, "-1 tok/s cannot be"),
+        ({"value": 0.0}, "0 tok/s cannot be. Leave empty what nobody measured"),
         ({"metric": "error_share", "statistic": "value", "value": 1.5}, "1.5 share cannot be"),
     ],
 )
@@ -107,5 +108,5 @@ def test_the_table_to_fill_in_carries_the_plans_load(shipped):
     assert len(table) == len(plan.candidates) * len(plan.load_points)
     assert rows_of(plan, table) == ()
     row = next(r for r in table if (r["candidate"], r["load_point"]) == ("vllm", "parallel-16"))
-    filled = row | {"Speed per user p5 (tok/s)": 12, "n": 64, "TTFT p95 (ms)": float("nan")}
+    filled = row | {"tok/s per user p5": 12, "n": 64, "TTFT p95 (ms)": float("nan")}
     assert rows_of(plan, [filled]) == (ROW,)

@@ -20,6 +20,7 @@ def entered(ws, n, speed, ttft):
 
 def test_users_served_is_the_largest_load_that_keeps_every_level(shipped):
     entered(shipped, 1, 60, 300)
+    assert users_served(case_state(shipped, CASE)).sentence.startswith("1 user at a time gets the promise")
     entered(shipped, 4, 25, 900)
     entered(shipped, 8, 21, 2500)  # fast enough, but the first token comes after 2 s
     state = case_state(shipped, CASE)
