@@ -14,10 +14,10 @@ ENGINE_COLOURS = {
     "tensorrt_llm": "#9333ea", "tgi": "#64748b",
 }  # fmt: skip
 KIND_COLOURS = {
-    "bound": "#94a3b8", "coverage": "#60a5fa", "planning": "#2563eb", "simulated": "#a78bfa", "imported": "#d97706",
+    "bound": "#94a3b8", "coverage": "#5eead4", "planning": "#14b8a6", "simulated": "#a78bfa", "imported": "#d97706",
     "entered": "#ca8a04", "measured": "#059669", "observed": "#0d9488",
 }  # fmt: skip
-STATISTIC_COLOURS = {"p50": "#14b8a6", "p95": "#3b82f6", "p99": "#f59e0b"}
+STATISTIC_COLOURS = {"p50": "#22c55e", "p95": "#3b82f6", "p99": "#f59e0b"}
 OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d")
 SIMULATED_COLOURS = ("#a78bfa", "#7c3aed", "#c084fc")
 # What a server answered is solid; what came from elsewhere is dashed; the emulator is dotted and hollow.
