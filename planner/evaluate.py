@@ -97,7 +97,8 @@ def _choose(
         if e.load_point != point and not (point is None and condition.of.level is Level.SERVER):
             continue
         if e.kind in PREDICTIONS:
-            predictions.append(e)
+            if not _other_load(e, point, context):
+                predictions.append(e)
             continue
         reason = _unfit(condition, e, point, context)
         if reason:
@@ -160,10 +161,13 @@ def _unfit(condition: Condition, e: Evidence, point: str | None, context: Contex
         return f"statistic is {e.statistic}, not {condition.statistic}"
     if e.definition_version != condition.of.version:
         return f"definition {e.definition_version}, now {condition.of.version}"
+    return f"the load called {point!r} was another one" if _other_load(e, point, context) else ""
+
+
+def _other_load(e: Evidence, point: str | None, context: Context) -> bool:
+    """Whether the figure was taken at another load than the plan's point of that name."""
     planned = context.points.get(point) if context.points and point else None
-    if planned and e.load_hash and e.load_hash != planned.load_hash():
-        return f"the load called {point!r} was another one"
-    return ""
+    return bool(planned and e.load_hash and e.load_hash != planned.load_hash())
 
 
 def _expired(condition: Condition, e: Evidence, context: Context) -> str:

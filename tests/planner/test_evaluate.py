@@ -180,6 +180,12 @@ def test_an_estimate_never_decides_it_gives_an_expectation(kind):
     assert v.expectation == f"predicted to fail: 10 tok/s against 20 tok/s ({kind.value})"
 
 
+def test_a_rehearsal_at_another_load_predicts_nothing():
+    other = PEAK.model_copy(update={"input_tokens": 100})
+    v = evaluate(PROMISE, [ttft(kind=Kind.SIMULATED, load_hash=other.load_hash())], context())
+    assert v.expectation == ""
+
+
 def test_a_document_is_no_evidence_of_speed():
     v = evaluate(PROMISE, [ttft(kind=Kind.DOCUMENTED)], context())
     assert v.state is State.UNMEASURED
