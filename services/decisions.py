@@ -2,154 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from db.adrs import Draft
 from db.ids import new_id
 from decisions.edits import Amended, Commented, FireConfirmed, Rejected
-from decisions.flips import FlipVerdict, from_template, judge_flip
+from decisions.flips import FlipVerdict, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
 from decisions.markdown import file_name, to_markdown
 from decisions.record import (
     Adr,
     AdrText,
-    Consequences,
-    EvidenceRef,
     FlipCondition,
-    Option,
     Status,
     draft,
 )
-from planner.conditions import STANDING, Evidence
+from planner.conditions import STANDING
 from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json
-from planner.scoring import Score
 from services.evidence import counted_for
+from services.prefill import prefill
 from services.scores import case_score
 from services.verdicts import (
     CaseState,
-    HypothesisVerdict,
     case_state,
     judge_adr,
-    judge_hypotheses,
     rejudge,
-    users_served,
 )
 from services.workspace import Workspace, now
-
-REVIEW_AFTER_DAYS = 180
-RECHECK_AFTER_DAYS = 90
-
-
-def prefill(ws: Workspace, state: CaseState, owner: str) -> AdrText:
-    """An ADR from what is known of the case: options from the score, the seed's four flip conditions, evidence so far.
-
-    Raises NotAllowed without requirements.
-    """
-    r = state.requirements
-    if r is None:
-        raise NotAllowed("the requirements are not written yet.", where=state.case.title, fix="Write them first.")
-    score = case_score(ws, r)
-    verdicts = judge_hypotheses(state)
-    users = users_served(state)
-    evidence = _evidence_refs(state)
-    chosen = score.favourite
-    plan = r.favourite_plan
-    context = (
-        f"{state.case.title}: {r.peak_users_min} to {r.peak_users_max} people use it at once. Each is promised "
-        f"{r.user_tok_s_promise:g} tok/s (p{r.user_tok_s_percentile}) and the first token within {r.ttft_s:g} s "
-        f"(p{r.ttft_percentile}, queue included). The model is {plan.model} in {plan.quantization} "
-        f"({plan.label}) on {state.sizing.gpu if state.sizing else r.hardware[0].gpu}."
-    )
-    name = score.of(chosen).engine_name if chosen else ""
-    return AdrText(
-        title=f"{name} serves {state.case.title}" if chosen else f"No engine for {state.case.title}",
-        headline=users.sentence,
-        context=context,
-        drivers=tuple(
-            f"{w.criterion.replace('_', ' ')}: {w.why[0].split(': ', 1)[-1]}"
-            for w in sorted(score.weights, key=lambda w: -w.weight)[:6] if w.why
-        ),
-        options=_options(score),
-        chosen=name,
-        outcome=_outcome(score, state),
-        consequences=Consequences(bad=_doubts(verdicts)),
-        confirmation=_confirmation(verdicts),
-        conditions=_flip_conditions(chosen, state, owner),
-        evidence=evidence,
-        evidence_absent="" if evidence else "Nothing was measured on the machine yet; the choice rests on documents.",
-        review_on=(now() + timedelta(days=REVIEW_AFTER_DAYS)).date(),
-        tags=("inference-server",),
-    )  # fmt: skip
-
-
-def _options(score: Score) -> tuple[Option, ...]:
-    found = []
-    for c in score.candidates:
-        best = sorted(c.contributions, key=lambda p: -p.contribution)[:3]
-        worst = sorted((p for p in c.contributions if p.rating <= 1 and p.weight > 0), key=lambda p: -p.weight)[:3]
-        stops = [f"{g.gate}: {g.reason}" for g in c.gates if g.state == "fail"]
-        opens = [f"{g.gate} not known: {g.reason}" for g in c.gates if g.state == "unknown"]
-        found.append(Option(
-            title=c.engine_name, candidate=c.engine,
-            summary=f"{c.advice.role}: {c.advice.reason}" + (f" {c.advice.when}" if c.advice.when else ""),
-            pros=tuple(p.statement for p in best), neutral=tuple(opens),
-            cons=(*stops, *(p.statement for p in worst)),
-        ))  # fmt: skip
-    return tuple(found)
-
-
-def _outcome(score: Score, state: CaseState) -> str:
-    if score.favourite is None:
-        return "no engine passes the gates: change the model plan, the hardware or the requirement"
-    units = f" {state.sizing.sentence}" if state.sizing else ""
-    return f"{score.sentence}{units}"
-
-
-def _doubts(verdicts: Sequence[HypothesisVerdict]) -> tuple[str, ...]:
-    failed = [f"{v.hypothesis.id} fails: {v.verdict.sentence}" for v in verdicts if v.verdict.side == "fails"]
-    warned = [
-        f"{v.hypothesis.id}: {v.hypothesis.warning}" for v in verdicts if v.hypothesis.warning and not v.verdict.decided
-    ]
-    return tuple(failed + warned)
-
-
-def _confirmation(verdicts: Sequence[HypothesisVerdict]) -> str:
-    if not verdicts:
-        return "A PoC plan with typed hypotheses has still to be made."
-    return "\n".join(f"{v.hypothesis.id} {v.hypothesis.statement} Today: {v.verdict.state.value}." for v in verdicts)
-
-
-def _flip_conditions(engine: str | None, state: CaseState, owner: str) -> tuple[FlipCondition, ...]:
-    """The seed's four, for the favourite."""
-    favourite = next((c.id for c in state.plan.candidates if c.role == "favourite"), None) if state.plan else engine
-    if favourite is None:
-        return ()
-    recheck = (now() + timedelta(days=RECHECK_AFTER_DAYS)).date()
-    names = ("engine-does-not-start", "few-users", "shared-prefix-dominates", "format-not-supported")
-    return tuple(from_template(n, candidate=favourite, owner=owner, recheck_on=recheck) for n in names)
-
-
-def _evidence_refs(state: CaseState) -> tuple[EvidenceRef, ...]:
-    """What the hypotheses were decided with."""
-    used = {i for v in judge_hypotheses(state) for i in v.verdict.used}
-    runs = {r.sha256[:12]: r.sha256 for r in state.runs}
-    return tuple(_ref(e, runs) for e in state.evidence if e.id in used and e.kind in STANDING)
-
-
-def _ref(e: Evidence, runs: dict[str, str]) -> EvidenceRef:
-    body = canonical_json(e.model_dump(mode="json"))
-    where = f" at {e.load_point}" if e.load_point else ""
-    says = f"{e.candidate + ': ' if e.candidate else ''}{e.metric} {e.statistic}{where} = {e.value:.6g} {e.unit}"
-    if e.note:
-        says += f" ({e.note})"
-    return EvidenceRef(
-        id=e.id, sha256=hashlib.sha256(body.encode()).hexdigest(), run=runs.get(e.source), kind=e.kind, says=says
-    )
 
 
 def begin_draft(ws: Workspace, name: str, author: str, supersedes: str | None = None) -> Draft:
