@@ -12,7 +12,7 @@ from planner.frozen import Frozen
 
 BUNDLE_SCHEMA = 1
 MANIFEST = "manifest.json"
-RunKind = Literal[Kind.MEASURED, Kind.SIMULATED]
+RunKind = Literal[Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED]
 
 
 class EngineStart(Frozen):
@@ -64,10 +64,44 @@ class Repeat(Frozen):
     warmup: Warmup = Warmup()
 
 
+class Figure(Frozen):
+    """A figure that a foreign tool had computed, in our metric's base unit; `theirs` is its name there."""
+
+    load_point: str
+    repeat: int = 1
+    metric: str
+    statistic: str = "value"
+    value: float
+    n: int | None = None
+    theirs: str
+    remark: str = ""
+    spoiled_by: tuple[str, ...] = ()
+
+
+class Imported(Frozen):
+    """Where an imported result comes from, and what of it is taken.
+
+    `from_records` are the metrics that our definitions can be applied to. `not_measured` (metric to reason) is what
+    the source cannot give, `refused` (their name to reason) what it gives under a definition that is not ours,
+    `remarks` (metric to words) what differs in what is taken from records.
+    """
+
+    tool: str
+    version: str = ""
+    file: str
+    file_sha256: str
+    source: str = ""
+    licence: str = ""
+    from_records: tuple[str, ...] = ()
+    not_measured: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    remarks: dict[str, str] = {}
+
+
 class Manifest(Frozen):
     """The whole story of a bundle; `files` holds the SHA-256 of every other file in it.
 
-    `kind` is simulated for everything that the emulator answered. `counters` are named by role (running, waiting,
+    `kind` is simulated for everything that the emulator answered, imported for a foreign tool's result (`imported`). `counters` are named by role (running, waiting,
     kv_use, preemptions, prefix_hits, prefix_queries, prompt_tokens, generation_tokens, ttft_sum_s, ttft_count).
     """
 
@@ -94,4 +128,6 @@ class Manifest(Frozen):
     repeats: tuple[Repeat, ...] = ()
     bound_tok_s: dict[str, float] = {}
     findings: tuple[str, ...] = ()
+    imported: Imported | None = None
+    figures: tuple[Figure, ...] = ()
     files: dict[str, str] = {}

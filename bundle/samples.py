@@ -125,8 +125,8 @@ def mean_in_flight(records: Sequence[Record]) -> float:
     return sum(e - b for b, e in spans) / length if length > 0 else float(len(spans))
 
 
-def waves(records: Sequence[Record]) -> dict[int, int]:
+def waves(records: Sequence[Record], in_flight: float | None = None) -> dict[int, int]:
     """Block number per request: requests that were in flight together share their steps, so they move together."""
-    size = max(1, round(mean_in_flight(records)))
+    size = max(1, round(mean_in_flight(records) if in_flight is None else in_flight))
     order = sorted(records, key=lambda r: (r.scheduled_s, r.request))
     return {r.request: i // size for i, r in enumerate(order)}

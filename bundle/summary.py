@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bundle.folder import bundle_sha256, open_bundle
-from bundle.manifest import Manifest, Repeat
+from bundle.manifest import Figure, Imported, Manifest, Repeat
 from bundle.records import Record, Sample, read_records, read_telemetry
 from bundle.samples import PER_REQUEST, Window, counted, itl_ms, mean_in_flight, steady_window, tokens_in, waves
 from bundle.validity import Finding, delta, facts, findings
@@ -68,6 +68,9 @@ def evidence_of(
 ) -> Iterator[Evidence]:
     """Evidence of a run that was read already."""
     maker = _Maker(run)
+    if run.manifest.imported is not None:
+        yield from _of_an_import(run, run.manifest.imported, maker, conditions, service_levels)
+        return
     yield from _of_the_start(run, maker)
     for i, data in enumerate(run.repeats):
         last = i == len(run.repeats) - 1
@@ -85,7 +88,7 @@ class _Maker:
         self._common = {
             "kind": Kind(m.kind),
             "source": run.sha256[:12],
-            "run": m.plan_sha256[:12],
+            "run": m.plan_sha256[:12] or None,
             "at": datetime.fromisoformat(m.finished_at),
             "candidate": m.candidate,
             "start": m.start,
@@ -112,6 +115,36 @@ class _Maker:
             | self._common | where | more
         )  # fmt: skip
 
+    def figure(self, f: Figure, point: LoadPoint, note: str) -> Evidence:
+        """A figure that a foreign tool had computed."""
+        return Evidence.model_validate(
+            {
+                "id": f"{self._id}/{point.name}/{f.repeat}/{f.metric}/{f.statistic}", "metric": f.metric,
+                "statistic": f.statistic, "value": f.value, "unit": METRICS[f.metric].unit, "n": f.n,
+                "repeat": f.repeat, "load_point": point.name, "load_hash": point.load_hash(),
+                "spoiled_by": f.spoiled_by, "note": note,
+            } | self._common
+        )  # fmt: skip
+
+
+def _of_an_import(
+    run: RunData, imported: Imported, maker: _Maker, conditions: Sequence[Condition], levels: Sequence[Condition]
+) -> Iterator[Evidence]:
+    """Our definitions on what a foreign file holds per request, and the figures that it had computed itself."""
+    known = set(imported.from_records)
+    if {level.metric for level in levels} <= known:
+        known.add("goodput")
+    origin = f"{imported.tool} {imported.version}".strip()
+    origin = ", ".join(x for x in (origin, imported.file, imported.source, imported.licence) if x)
+    for data in run.repeats:
+        for e in (*_of_requests(data, maker, conditions), *_of_the_run(data, maker, run.manifest, levels)):
+            if e.metric in known:
+                notes = (origin, imported.remarks.get(e.metric, ""), e.note)
+                yield e.model_copy(update={"note": "; ".join(x for x in notes if x)})
+    points = {p.name: p for p in run.manifest.points}
+    for f in run.manifest.figures:
+        yield maker.figure(f, points[f.load_point], "; ".join(x for x in (origin, f.remark) if x))
+
 
 def _of_the_start(run: RunData, maker: _Maker) -> Iterator[Evidence]:
     start = run.manifest.engine_start
@@ -125,7 +158,8 @@ def _of_the_start(run: RunData, maker: _Maker) -> Iterator[Evidence]:
 def _of_requests(data: RepeatData, maker: _Maker, conditions: Sequence[Condition]) -> Iterator[Evidence]:
     load = counted(data.records, data.window)
     failed = sum(r.outcome == "failed" for r in load)
-    block = waves(load)
+    crowd = _crowd(data, load)
+    block = waves(load, crowd)
     for metric, of in PER_REQUEST.items():
         known = [(v, block[r.request]) for r in load if r.outcome == "ok" and (v := of(r)) is not None]
         if not known:
@@ -137,9 +171,15 @@ def _of_requests(data: RepeatData, maker: _Maker, conditions: Sequence[Condition
         )  # fmt: skip
     gaps = [g for r in load if r.outcome == "ok" for g in itl_ms(r)]
     if gaps:
-        steps = len(gaps) / max(1.0, mean_in_flight(load))
+        steps = len(gaps) / max(1.0, crowd)
         yield from _statistics(data, maker, conditions, "itl_ms", gaps, 0, steps)
         yield maker.make("itl_ms", max(gaps), "max", data, n=len(gaps))
+
+
+def _crowd(data: RepeatData, load: Sequence[Record]) -> float:
+    """Requests in flight on average; where no record says when it was dispatched, what the load point states."""
+    timeless = len(load) > 1 and len({r.dispatched_s for r in load}) == 1
+    return float(data.point.in_flight) if timeless and data.point.in_flight else mean_in_flight(load)
 
 
 def _statistics(

@@ -77,7 +77,8 @@ def facts(
     good = [r for r in load if r.outcome == "ok"]
     lags = [(r.dispatched_s - r.scheduled_s) * 1000 for r in load if r.dispatched_s is not None]
     ttfts = [t for r in good if (t := ttft_service_ms(r)) is not None]
-    fixed_length = manifest.contract.candidate.get("output_length", "fixed") == "fixed"
+    foreign = manifest.imported is not None  # says neither what was asked for nor what the server's metrics were
+    fixed_length = not foreign and manifest.contract.candidate.get("output_length", "fixed") == "fixed"
     hit = delta(repeat, "prefix_hits")
     asked = delta(repeat, "prefix_queries")
     peak_running = max((s.value for s in telemetry if s.name == "running"), default=None)
@@ -94,7 +95,7 @@ def facts(
         "prefix_hit_beyond_plan": hit / asked - point.shared_prefix if asked and hit is not None else None,
         "running_short_share": _running_short(manifest, point, peak_running),
         "clock_step_ms": abs(repeat.clock_step_ms),
-        "metrics_missing": 0.0 if telemetry or repeat.counters_after else 1.0,
+        "metrics_missing": 0.0 if foreign or telemetry or repeat.counters_after else 1.0,
         "halves_differ_share": halves,
         "no_steady_window": 0.0 if window.steady else 1.0,
         "reconnected_share": _share(load, lambda r: r.reconnected),
