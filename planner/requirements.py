@@ -112,7 +112,7 @@ class Requirements(Frozen):
     def service_levels(self) -> tuple[Condition, ...]:
         """The promise to users as conditions, without a load point.
 
-        A completion target applies only to answers of the stated length, so it is a level only when that is known.
+        The completion target is not among them: it holds for answers of its own length, which load points do not have.
         """
         speed = Condition(
             metric="user_tok_s", statistic=f"p{self.user_tok_s_percentile}", comparison=">=",
