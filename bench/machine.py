@@ -113,6 +113,12 @@ def _set_scheduler(policy: int, priority: int) -> bool:
     return True
 
 
+def waited_for_core_s() -> float | None:
+    """Seconds that this process's main thread has waited for a core since its start; None where unknown (Linux)."""
+    fields = _read("/proc/self/schedstat").split()
+    return int(fields[1]) / 1e9 if len(fields) == 3 else None
+
+
 def client_scheduling() -> str:
     """How the client is scheduled while load runs."""
     with undisturbed() as allowed:

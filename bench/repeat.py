@@ -11,9 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
+from bench.arrivals import upper_bounds
 from bench.dialects import Dialect
 from bench.engines import Server
-from bench.machine import undisturbed
+from bench.machine import undisturbed, waited_for_core_s
 from bench.prompts import Prompt, PromptMaker
 from bench.schedule import open_times, slot_starts
 from bench.sse import Answer, read_answer
@@ -21,7 +22,7 @@ from bench.transport import ERROR_KINDS, Exchange, Pool, error_message, request_
 from bundle.manifest import Warmup
 from bundle.records import Outcome, Record
 from planner.conditions import LoadPoint
-from planner.errors import ServerError
+from planner.errors import FliplineError
 from planner.poc import Stop
 from planner.statistics import percentile
 
@@ -57,8 +58,13 @@ class Result(NamedTuple):
     status: Literal["complete", "stopped"]
     stop_reason: str
     loop_lag_p99_ms: float | None
+    loop_stalled_share: float
     client_cpu_share: float
+    cpu_wait_share: float | None
     clock_step_ms: float
+    receive_buffer_full: int
+    stamps_dropped: int
+    clock: dict[str, str]
 
     def number_of(self, outcome: Outcome) -> int:
         """Requests of the load itself with that outcome."""
@@ -95,11 +101,13 @@ class Load:
             self._prepare(LOAD, i)
         for i in range(self._tail_reserve()):
             self._prepare(TAIL, i)
-        with suppress(ServerError):  # each request will say so in its record
+        with suppress(FliplineError):  # each request will say so in its record
             await self._target.pool.open(self._point.in_flight or 8)
         lags: list[float] = []
+        seen = self._target.pool.arrivals
+        dropped, stepped = seen.dropped, len(seen.steps_s)
         with undisturbed():
-            cpu, t0_unix = time.process_time(), time.time()
+            cpu, waited, t0_unix = time.process_time(), waited_for_core_s(), time.time()
             self.t0 = self._target.pool.clock()
             on_start(self.t0)
             async with asyncio.TaskGroup() as group:
@@ -109,12 +117,18 @@ class Load:
                     task.cancel()
             duration = self._target.pool.clock() - self.t0
             cpu_share = (time.process_time() - cpu) / duration if duration > 0 else 0.0
-            step_ms = (time.time() - t0_unix - duration) * 1000
+            waiting = None if waited is None else (waited_for_core_s() or waited) - waited
+            drift_ms = (time.time() - t0_unix - duration) * 1000
+        steps_ms = [1000 * s for s in seen.steps_s[stepped:]]
         return Result(
             t0_unix_s=t0_unix, duration_s=duration, records=await self._records(),
             status="stopped" if self._stop_reason else "complete", stop_reason=self._stop_reason,
             loop_lag_p99_ms=percentile(lags, 99) * 1000 if lags else None,
-            client_cpu_share=cpu_share, clock_step_ms=step_ms,
+            loop_stalled_share=sum(lag for lag in lags if lag > LAG_EVERY_S) / duration if duration > 0 else 0.0,
+            client_cpu_share=cpu_share, cpu_wait_share=waiting / duration if waiting is not None and duration else None,
+            clock_step_ms=max([drift_ms, *steps_ms], key=abs), stamps_dropped=seen.dropped - dropped,
+            receive_buffer_full=sum(s.exchange.full_reads for s in self._sent if s.exchange),
+            clock=self._target.pool.clock_facts(),
         )  # fmt: skip
 
     def stop_early(self, reason: str, kind: str = "cancelled") -> None:
@@ -232,7 +246,7 @@ class Load:
 def _failed_at_first_sight(exchange: Exchange) -> bool:
     """Cheap test for the stop rule; the record decides later."""
     refused = exchange.status != 200 or exchange.error_kind not in ("", "cancelled")
-    return refused or any(b'"error"' in data for _, data in exchange.reads)
+    return refused or any(b'"error"' in data for _, data in exchange.wire)
 
 
 def record_of(sent: _Sent, t0: float, point: LoadPoint) -> Record:
@@ -257,13 +271,14 @@ def record_of(sent: _Sent, t0: float, point: LoadPoint) -> Record:
         asked_prompt_tokens=point.input_tokens, asked_output_tokens=point.output_tokens,
         finish_reason=answer.finish_reason, http_status=exchange.status, error_kind=kind, error=error,
         reconnected=exchange.reconnected, server_timings=answer.timings,
+        chunk_bound=upper_bounds([c.t for c in chunks], exchange.unsure),
     )  # fmt: skip
 
 
 def judge(exchange: Exchange, answer: Answer) -> tuple[Outcome, str, str]:
-    """Outcome, error kind and text of one request; what we cancelled ourselves is undetermined."""
-    if exchange.error_kind == "cancelled":
-        return "undetermined", "cancelled", exchange.error
+    """Outcome, error kind and text of one request; what we cancelled or could not send is undetermined."""
+    if exchange.error_kind in ("cancelled", "client"):
+        return "undetermined", exchange.error_kind, exchange.error
     if exchange.error_kind:
         return "failed", exchange.error_kind, exchange.error
     if exchange.status != 200:

@@ -1,217 +1,71 @@
-"""HTTP/1.1 over asyncio: every read is stamped, its bytes are kept, and nothing is parsed beyond the framing.
+"""HTTP/1.1 over sockets of our own: every read carries its arrival, and nothing is parsed beyond the framing.
 
-Stamps are taken in user space when the loop hands over a read (clock kind "user-space"). One Exchange is one
-request and its answer; what went wrong is a word of ERROR_KINDS, never an exception, because a server's failure
+Arrivals are the kernel's where it gives them, else the moment of the read; `Pool.clock_facts` says which, and over
+which path. What went wrong with an exchange is a word of ERROR_KINDS, never an exception, because a server's failure
 is a result.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import ipaddress
 import json
+import os
+import resource
+import socket
 import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
-from urllib.parse import urlsplit
+from typing import Any
 
-import httptools
+from bench.arrivals import Arrivals, ask_for_stamps
+from bench.connection import Connection, Tls
+from bench.exchange import ERROR_KINDS, Exchange, Origin
+from planner.errors import FliplineError, NotAllowed, ServerError
 
-from planner.errors import ServerError
+__all__ = ["ERROR_KINDS", "Exchange", "Origin", "Pool", "error_message", "fetch_json", "request_bytes"]
 
 Clock = Callable[[], float]
-CLOCK = {"kind": "user-space", "source": "CLOCK_MONOTONIC", "stamped": "when the event loop hands over a read"}
-READ_LIMIT = 16 * 1024 * 1024
-
-ERROR_KINDS = {
-    "connect": "no connection to the server",
-    "reset": "the connection broke",
-    "closed": "the server closed the connection before the answer was whole",
-    "timeout": "the answer was not whole in time",
-    "protocol": "the answer is not HTTP",
-    "cancelled": "we stopped the request",
-    "http": "the server refused the request",
-    "stream_error": "the server reported an error in the stream",
-    "bad_stream": "the stream is not what the API promises",
-    "died": "the server process had ended",
-}
-
-
-class Origin(NamedTuple):
-    """Scheme, host and port of a server."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, url: str) -> Origin:
-        """Read an http(s) URL; only scheme, host and port are used."""
-        parts = urlsplit(url)
-        return cls(parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-
-    @property
-    def local(self) -> bool:
-        """The address is this machine's loopback."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
-
-    def __str__(self) -> str:
-        """Read as a URL."""
-        return f"{self.scheme}://{self.host}:{self.port}"
-
-
-@dataclass
-class Exchange:
-    """One request and its answer on the pool's clock, in seconds; `reads` are the stamped pieces of the body."""
-
-    dispatched: float
-    connected: float | None = None
-    sent: float | None = None
-    first_byte: float | None = None
-    end: float | None = None
-    status: int | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    reads: list[tuple[float, bytes]] = field(default_factory=list)
-    error_kind: str = ""
-    error: str = ""
-    reconnected: bool = False
-
-    @property
-    def body(self) -> bytes:
-        """The body, joined."""
-        return b"".join(data for _, data in self.reads)
-
-
-class _Connection(asyncio.Protocol):
-    """One socket with at most one exchange on it."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._transport: asyncio.Transport | None = None
-        self._exchange: Exchange | None = None
-        self._whole: asyncio.Future[None] | None = None
-        self._parser: Any = None
-        self._now = 0.0
-        self._keep = False
-        self._framed = False
-        self.lost = False
-
-    @property
-    def reusable(self) -> bool:
-        """Idle and still open, as far as we know."""
-        return not self.lost and self._exchange is None and self._transport is not None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=0)
-
-    def start(self, exchange: Exchange, request: bytes) -> asyncio.Future[None]:
-        """Send a request; the future ends with the exchange."""
-        assert self._transport is not None
-        self._exchange, self._parser = exchange, httptools.HttpResponseParser(self)
-        self._keep, self._framed = False, False
-        self._whole = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
-        if self._transport.get_write_buffer_size() == 0:
-            exchange.sent = self._clock()
-        return self._whole
-
-    def resume_writing(self) -> None:
-        if self._exchange and self._exchange.sent is None:
-            self._exchange.sent = self._clock()
-
-    def data_received(self, data: bytes) -> None:
-        self._now = self._clock()
-        exchange = self._exchange
-        if exchange is None:
-            self.abort()
-            return
-        if exchange.first_byte is None:
-            exchange.first_byte = self._now
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as e:
-            self._end("protocol", f"{ERROR_KINDS['protocol']}: {e}")
-            self.abort()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        lower = name.decode("latin-1").lower()
-        self._framed = self._framed or lower in ("content-length", "transfer-encoding")
-        if self._exchange:
-            self._exchange.headers[lower] = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        if self._exchange:
-            self._exchange.status = self._parser.get_status_code()
-
-    def on_body(self, data: bytes) -> None:
-        if self._exchange:
-            self._exchange.reads.append((self._now, data))
-
-    def on_message_complete(self) -> None:
-        if self._exchange and 100 <= (self._exchange.status or 0) < 200:
-            return
-        self._keep = self._parser.should_keep_alive()
-        self._end("", "")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.lost = True
-        self._now = self._clock()
-        if self._exchange is None:
-            return
-        if exc is None and self._exchange.status is not None and not self._framed:
-            self._end("", "")  # no length and no chunks: the end of the connection is the end of the body
-        elif exc is None:
-            self._end("closed", ERROR_KINDS["closed"])
-        else:
-            self._end("reset", f"{ERROR_KINDS['reset']}: {exc}")
-
-    def _end(self, kind: str, error: str) -> None:
-        exchange, self._exchange = self._exchange, None
-        if exchange is None:
-            return
-        exchange.end, exchange.error_kind, exchange.error = self._now, kind, error
-        if self._whole and not self._whole.done():
-            self._whole.set_result(None)
-        if not self._keep:
-            self.abort()
-
-    def give_up(self, kind: str, error: str) -> None:
-        """End the exchange from our side."""
-        self._now = self._clock()
-        self._keep = False
-        self._end(kind, error)
-        self.abort()
-
-    def abort(self) -> None:
-        """Close the socket at once."""
-        self.lost = True
-        if self._transport:
-            self._transport.abort()
+AT_ONCE = 64
+SPARE_FILES = 128  # for logs, the bundle, telemetry and the loop itself
+OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
+PROXIES = ("nginx", "envoy", "haproxy", "traefik", "caddy", "apache", "cloudflare")
 
 
 class Pool:
     """Keep-alive connections to one origin; grows when more are in flight than were opened before."""
 
-    def __init__(self, origin: Origin, *, clock: Clock = time.monotonic, connect_timeout_s: float = 10.0) -> None:
+    def __init__(
+        self, origin: Origin, *, connect_timeout_s: float = 10.0, tls: ssl.SSLContext | None = None,
+        kernel_stamps: bool = True,
+    ) -> None:  # fmt: skip
         self.origin = origin
-        self.clock = clock
+        self.clock: Clock = time.monotonic
+        self.arrivals = Arrivals()
         self._connect_timeout_s = connect_timeout_s
-        self._idle: list[_Connection] = []
-        self._busy: set[_Connection] = set()
+        self._tls = tls or (ssl.create_default_context() if origin.scheme == "https" else None)
+        self._kernel_stamps = kernel_stamps
+        self._addresses: list[tuple[Any, ...]] = []
+        self._peer = self._proxy = ""
+        self._idle: list[Connection] = []
+        self._busy: set[Connection] = set()
         self._cancelled = 0
         self._cancel_kind = "cancelled"
-        self._tls = ssl.create_default_context() if origin.scheme == "https" else None
 
     async def open(self, n: int) -> None:
         """Open connections until `n` are idle.
 
-        Raises ServerError when the server does not take them.
+        Raises ServerError when the server does not take them, NotAllowed when this machine gives no more sockets.
         """
+        _allow_files(n + SPARE_FILES)
         missing = n - len(self._idle)
-        for start in range(0, missing, 64):
-            self._idle += await asyncio.gather(*(self._connect() for _ in range(min(64, missing - start))))
+        for start in range(0, missing, AT_ONCE):
+            dialled = (self._connect() for _ in range(min(AT_ONCE, missing - start)))
+            found = await asyncio.gather(*dialled, return_exceptions=True)
+            self._idle += [c for c in found if isinstance(c, Connection)]
+            for failed in (e for e in found if isinstance(e, BaseException)):
+                raise failed
 
     async def exchange(self, request: bytes, *, timeout_s: float) -> Exchange:
         """Send a request and wait for the whole answer, an error, or the time-out.
@@ -227,35 +81,35 @@ class Pool:
             exchange.reconnected |= found_lost
             try:
                 connection = connection or await self._connect()
-            except ServerError as e:
-                exchange.end, exchange.error_kind, exchange.error = self.clock(), "connect", str(e)
+            except FliplineError as e:
+                exchange.fail("client" if isinstance(e, NotAllowed) else "connect", self.clock(), str(e))
                 return exchange
             exchange.connected = self.clock()
             if generation != self._cancelled:  # cancel_all came while this one was connecting
                 self._idle.append(connection)
-                exchange.end, exchange.error_kind = exchange.connected, self._cancel_kind
-                exchange.error = ERROR_KINDS[self._cancel_kind]
+                exchange.fail(self._cancel_kind, exchange.connected)
                 return exchange
             await self._run(connection, exchange, request, deadline)
             stale = kept and exchange.error_kind in ("closed", "reset") and exchange.first_byte is None
             if not stale:
+                self._proxy = self._proxy or _proxy_in(exchange.headers)
                 return exchange
             self._drop_idle()
             exchange.reconnected, exchange.error_kind, exchange.error = True, "", ""
             exchange.sent = exchange.end = None
 
-    async def _run(self, connection: _Connection, exchange: Exchange, request: bytes, deadline: float) -> None:
+    async def _run(self, connection: Connection, exchange: Exchange, request: bytes, deadline: float) -> None:
         self._busy.add(connection)
         whole = connection.start(exchange, request)
+        # A bare timer: asyncio.timeout() costs more than the send itself when many requests are due at once.
+        timer = asyncio.get_running_loop().call_later(deadline - self.clock(), connection.give_up, "timeout")
         try:
-            async with asyncio.timeout(max(0.0, deadline - self.clock())):
-                await whole
-        except TimeoutError:
-            connection.give_up("timeout", ERROR_KINDS["timeout"])
+            await whole
         except asyncio.CancelledError:
-            connection.give_up("cancelled", ERROR_KINDS["cancelled"])
+            connection.give_up("cancelled")
             raise
         finally:
+            timer.cancel()
             self._busy.discard(connection)
             if connection.reusable:
                 self._idle.append(connection)
@@ -265,14 +119,40 @@ class Pool:
         self._cancelled += 1
         self._cancel_kind = kind
         for connection in list(self._busy):
-            connection.give_up(kind, ERROR_KINDS[kind])
+            connection.give_up(kind)
 
     def close(self) -> None:
         """Close all connections."""
         self.cancel_all()
         self._drop_idle()
 
-    def _take_idle(self) -> tuple[_Connection | None, bool]:
+    def clock_facts(self) -> dict[str, str]:
+        """How arrivals were taken and over which path, for the manifest."""
+        seen = self.arrivals
+        kernel = seen.reads > seen.unstamped
+        facts = {
+            "kind": "kernel" if kernel else "user-space",
+            "source": "SO_TIMESTAMPNS, brought to CLOCK_MONOTONIC by the offset read at each wake-up" if kernel
+            else "CLOCK_MONOTONIC",
+            "stamped": "when the network stack takes in the last segment of a read" if kernel
+            else "when the event loop hands over a read",
+            "reads": str(seen.reads), "reads_without_kernel_stamp": str(seen.unstamped),
+            "stamps_dropped": str(seen.dropped), "path": self._path(),
+        }  # fmt: skip
+        if self._peer and ipaddress.ip_address(self._peer).is_loopback:
+            facts["path_limit"] = "loopback: stamped inside the sender's call, no network card is in the figure"
+        if self._proxy:
+            facts["proxy"] = f"{self._proxy}: measured up to there"
+        return facts
+
+    def _path(self) -> str:
+        if not self._peer:
+            return "not connected"
+        peer = ipaddress.ip_address(self._peer)
+        place = "loopback" if peer.is_loopback else "LAN" if peer.is_private else "network"
+        return f"{place}, TLS" if self._tls else place
+
+    def _take_idle(self) -> tuple[Connection | None, bool]:
         """An idle connection that is still open, and whether one was found that the server had closed."""
         found_lost = False
         while self._idle:
@@ -287,19 +167,67 @@ class Pool:
             connection.abort()
         self._idle.clear()
 
-    async def _connect(self) -> _Connection:
-        loop = asyncio.get_running_loop()
+    async def _connect(self) -> Connection:
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                _, connection = await loop.create_connection(
-                    lambda: _Connection(self.clock), self.origin.host, self.origin.port, ssl=self._tls
-                )
+                sock = await self._dial()
+                try:
+                    tls = Tls(self._tls, self.origin.host) if self._tls else None
+                    if tls:
+                        await tls.handshake(sock)
+                    return Connection(sock, self.arrivals, tls)
+                except BaseException:
+                    sock.close()
+                    raise
         except (OSError, TimeoutError) as e:
+            if e.errno in OUR_LIMITS:
+                raise NotAllowed(
+                    f"this machine gives no more connections: {os.strerror(e.errno or 0)}.",
+                    where=str(self.origin), fix="Raise `ulimit -n`, or offer less at once.",
+                ) from None  # fmt: skip
             refused = isinstance(e, ConnectionRefusedError)
             why = "it refused the connection" if refused else str(e) or "no answer in time"
             raise ServerError(f"the server is not there: {why}.", where=str(self.origin),
                               fix="Start it, or correct the url in the plan.") from None  # fmt: skip
-        return connection
+
+    async def _dial(self) -> socket.socket:
+        """A connected socket that stamps, on the first address of the host that answers; raises OSError."""
+        loop = asyncio.get_running_loop()
+        if not self._addresses:
+            found = await loop.getaddrinfo(self.origin.host, self.origin.port, type=socket.SOCK_STREAM)
+            self._addresses = list(found)
+        last: OSError = OSError(f"no address for {self.origin.host}")
+        for family, kind, protocol, _, address in self._addresses:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._kernel_stamps:
+                    ask_for_stamps(sock)
+                await loop.sock_connect(sock, address)
+                self._peer = str(address[0]).partition("%")[0]
+                return sock
+            except OSError as e:
+                sock.close()
+                last = e
+            except BaseException:
+                sock.close()
+                raise
+        raise last
+
+
+def _allow_files(n: int) -> None:
+    """Raise this process's limit of open files to `n` where the hard limit lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    top = n if hard == resource.RLIM_INFINITY else min(n, hard)
+    if soft != resource.RLIM_INFINITY and top > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (top, hard))
+
+
+def _proxy_in(headers: dict[str, str]) -> str:
+    """What stands between us and the engine, as far as its headers tell."""
+    server = headers.get("server", "").lower()
+    return headers.get("via", "") or next((p for p in PROXIES if p in server), "")
 
 
 def request_bytes(origin: Origin, method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
@@ -327,10 +255,11 @@ async def fetch_json(pool: Pool, method: str, path: str, body: dict[str, Any] | 
 
 def error_message(exchange: Exchange) -> str:
     """What the server said about a refused request, in one line."""
+    body = exchange.body
     try:
-        found = json.loads(exchange.body)
+        found = json.loads(body)
         error = found.get("error", found) if isinstance(found, dict) else found
         text = error.get("message", error) if isinstance(error, dict) else error
     except (json.JSONDecodeError, UnicodeDecodeError):
-        text = exchange.body.decode("utf-8", "replace")
+        text = body.decode("utf-8", "replace")
     return " ".join(str(text).split())[:300]

@@ -60,6 +60,10 @@ class Repeat(Frozen):
     loop_lag_p99_ms: float | None = None
     client_cpu_share: float | None = None
     clock_step_ms: float = 0.0
+    loop_stalled_share: float | None = None
+    cpu_wait_share: float | None = None
+    receive_buffer_full: int = 0
+    stamps_dropped: int = 0
     salt: str = ""
     warmup: Warmup = Warmup()
 
@@ -101,8 +105,9 @@ class Imported(Frozen):
 class Manifest(Frozen):
     """The whole story of a bundle; `files` holds the SHA-256 of every other file in it.
 
-    `kind` is simulated for everything that the emulator answered, imported for a foreign tool's result (`imported`). `counters` are named by role (running, waiting,
-    kv_use, preemptions, prefix_hits, prefix_queries, prompt_tokens, generation_tokens, ttft_sum_s, ttft_count).
+    `kind` is simulated for everything that the emulator answered, imported for a foreign tool's result (`imported`).
+    `counters` are named by role (running, waiting, kv_use, preemptions, prefix_hits, prefix_queries, prompt_tokens,
+    generation_tokens, ttft_sum_s, ttft_count).
     """
 
     schema_version: Literal[1] = 1

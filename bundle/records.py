@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +18,9 @@ class Record(NamedTuple):
     """One request. None is 'did not happen' or 'not known'; chunk lists hold every token-bearing chunk.
 
     prompt_tokens, output_tokens and cached_tokens come from the server's usage (last value); chunk_tokens are 0
-    where the count in a chunk is not known. `undetermined` is a request that we cancelled ourselves.
+    where the count in a chunk is not known. `chunk_bound` marks chunks whose time is only an upper bound, because the
+    kernel had merged them with the next; () stands for none. `undetermined` is a request that we cancelled ourselves,
+    or that this client could not send.
     """
 
     request: int
@@ -44,12 +47,14 @@ class Record(NamedTuple):
     error: str
     reconnected: bool
     server_timings: str
+    chunk_bound: tuple[bool, ...] = ()
 
 
 _TYPES = {
     "request": pa.int32(), "cohort": pa.string(), "outcome": pa.string(), "chunk_s": pa.list_(pa.float64()),
     "chunk_tokens": pa.list_(pa.int32()), "finish_reason": pa.string(), "error_kind": pa.string(),
     "error": pa.string(), "reconnected": pa.bool_(), "server_timings": pa.string(),
+    "chunk_bound": pa.list_(pa.bool_()),
 }  # fmt: skip
 _COUNTS = (
     "prompt_tokens",
@@ -83,8 +88,8 @@ def read_records(path: Path) -> list[Record]:
 
     Raises BundleError when the file is missing or is not such a table.
     """
-    rows = _read(path, SCHEMA)
-    return [Record(**row) for row in rows]
+    rows = _read(path, SCHEMA, optional=("chunk_bound",))
+    return [Record(**row | {"chunk_bound": tuple(row.get("chunk_bound") or ())}) for row in rows]
 
 
 def write_telemetry(path: Path, samples: list[Sample]) -> None:
@@ -98,15 +103,16 @@ def read_telemetry(path: Path) -> list[Sample]:
     return [Sample(**row) for row in _read(path, TELEMETRY_SCHEMA)]
 
 
-def _read(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+def _read(path: Path, schema: pa.Schema, optional: Sequence[str] = ()) -> list[dict[str, Any]]:
     try:
         table = pq.read_table(path, memory_map=False)
     except FileNotFoundError:
         raise BundleError("the file is missing.", where=str(path), fix="Copy the bundle again, whole.") from None
     except (OSError, pa.ArrowInvalid) as e:
         raise BundleError(f"is not a readable table: {e}.", where=str(path)) from None
-    missing = [n for n in schema.names if n not in table.column_names]
+    known = [n for n in schema.names if n in table.column_names]
+    missing = [n for n in schema.names if n not in known and n not in optional]
     if missing:
         raise BundleError(f"column {missing[0]!r} is missing.", where=str(path))
-    rows: list[dict[str, Any]] = table.select(schema.names).to_pylist()
+    rows: list[dict[str, Any]] = table.select(known).to_pylist()
     return rows

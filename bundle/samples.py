@@ -6,6 +6,7 @@ These are the definitions of docs/definitions.md; everything that prints a laten
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from bundle.records import Record
@@ -92,9 +93,21 @@ def e2e_ms(r: Record) -> float | None:
     return None if r.last_token_s is None else (r.last_token_s - r.scheduled_s) * 1000
 
 
+def merged(r: Record) -> list[bool]:
+    """Which chunks belong to a group that the kernel merged: those marked as upper bounds, and the one after them."""
+    bound = [*r.chunk_bound, *[False] * (len(r.chunk_s) - len(r.chunk_bound))]
+    return [b or before for b, before in zip(bound, [False, *bound], strict=False)]
+
+
 def itl_ms(r: Record) -> list[float]:
-    """Gaps between consecutive chunks after the first, in ms."""
-    return [(b - a) * 1000 for a, b in zip(r.chunk_s, r.chunk_s[1:], strict=False)]
+    """Gaps between consecutive chunks after the first, in ms, without those that touch a merged group."""
+    chunks = list(zip(r.chunk_s, merged(r), strict=True))
+    return [(b - a) * 1000 for (a, unsure_a), (b, unsure_b) in pairwise(chunks) if not unsure_a and not unsure_b]
+
+
+def ttft_is_bound(r: Record) -> bool:
+    """The first token was merged with the next, so that its time is an upper bound."""
+    return bool(r.chunk_bound) and r.chunk_bound[0]
 
 
 PER_REQUEST: dict[str, Callable[[Record], float | None]] = {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from bundle.manifest import Manifest, Repeat
 from bundle.records import Record, Sample
-from bundle.samples import Window, counted, tokens_in, ttft_service_ms
+from bundle.samples import Window, counted, itl_ms, tokens_in, ttft_is_bound, ttft_service_ms
 from planner.conditions import LoadPoint
 from planner.statistics import percentile
 
@@ -35,6 +35,13 @@ RULES: tuple[Rule, ...] = (
     Rule("dispatch-lag", "dispatch_lag_share_of_ttft", 0.1, ("ttft_ms", "e2e_ms", "goodput"),
          "the client sent late: p95 of the dispatch lag is {:.0%} of the median TTFT"),
     Rule("loop-lag", "loop_lag_p99_ms", 50.0, LATENCY, "the client's event loop lagged by {:.0f} ms at p99"),
+    Rule("loop-stalled", "loop_stalled_share", 0.02, ALL, "the client stood still for {:.0%} of the time"),
+    Rule("coalesced", "coalesced_share", 0.02, LATENCY,
+         "the client read too late: {:.0%} of the chunks were merged before they were read"),
+    Rule("receive-buffer", "receive_buffer_full", 0.0, ALL,
+         "the client held the server back: {:.0f} reads found a full receive buffer"),
+    Rule("client-limit", "client_error_share", 0.0, ALL,
+         "{:.0%} of the requests could not be sent: this machine gave no more connections"),
     Rule("client-cpu", "client_cpu_share", 0.9, ALL, "the client used {:.0%} of its core"),
     Rule("usage-missing", "usage_missing_share", 0.0, TOKENS, "{:.0%} of the answers came without a token count"),
     Rule("output-length", "output_length_off_share", 0.05, ("output_tok_s", "e2e_ms", "goodput", "measured_over_bound"),
@@ -45,6 +52,14 @@ RULES: tuple[Rule, ...] = (
     Rule("concurrency-not-reached", "running_short_share", 0.1, ALL,
          "the server never ran the asked number of requests at once: {:.0%} short"),
     Rule("clock-step", "clock_step_ms", 5.0, LATENCY, "the wall clock stepped by {:.0f} ms during the repeat"),
+    Rule("stamps-dropped", "stamps_dropped", 0.0, NOTE,
+         "the wall clock was set: {:.0f} arrival stamps were dropped and stand as upper bounds"),
+    Rule("gaps-left-out", "gaps_left_out_share", 0.0, NOTE,
+         "{:.2%} of the gaps touch merged chunks and are left out of itl_ms"),
+    Rule("ttft-upper-bound", "ttft_bound_share", 0.0, NOTE,
+         "{:.2%} of the TTFTs are upper bounds: the first token was merged with the next"),
+    Rule("other-load", "cpu_wait_share", 0.01, NOTE,
+         "another load on the machine: the client waited for a core {:.1%} of the time"),
     Rule("no-server-metrics", "metrics_missing", 0.0, ("kv_use", "running", "waiting", "preemptions", "prefix_hit"),
          "the server's metrics could not be read"),
     Rule("not-steady", "halves_differ_share", 0.05, NOTE, "not steady: the halves of the window differ by {:.0%}"),
@@ -82,10 +97,15 @@ def facts(
     hit = delta(repeat, "prefix_hits")
     asked = delta(repeat, "prefix_queries")
     peak_running = max((s.value for s in telemetry if s.name == "running"), default=None)
-    halves = _halves(records, window)
+    chunks = sum(len(r.chunk_s) for r in load)
+    gaps = sum(max(0, len(r.chunk_s) - 1) for r in good)
     return {
         "dispatch_lag_share_of_ttft": percentile(lags, 95) / percentile(ttfts, 50) if lags and ttfts else None,
         "loop_lag_p99_ms": repeat.loop_lag_p99_ms,
+        "loop_stalled_share": repeat.loop_stalled_share,
+        "coalesced_share": sum(sum(r.chunk_bound) for r in load) / chunks if chunks else None,
+        "receive_buffer_full": float(repeat.receive_buffer_full),
+        "client_error_share": _share([r for r in records if r.cohort == "load"], lambda r: r.error_kind == "client"),
         "client_cpu_share": repeat.client_cpu_share,
         "usage_missing_share": _share(good, lambda r: r.output_tokens is None),
         "output_length_off_share": _share(good, lambda r: r.output_tokens != r.asked_output_tokens)
@@ -95,8 +115,12 @@ def facts(
         "prefix_hit_beyond_plan": hit / asked - point.shared_prefix if asked and hit is not None else None,
         "running_short_share": _running_short(manifest, point, peak_running),
         "clock_step_ms": abs(repeat.clock_step_ms),
+        "stamps_dropped": float(repeat.stamps_dropped),
+        "gaps_left_out_share": 1 - sum(len(itl_ms(r)) for r in good) / gaps if gaps else None,
+        "ttft_bound_share": _share(good, ttft_is_bound),
+        "cpu_wait_share": repeat.cpu_wait_share,
         "metrics_missing": 0.0 if foreign or telemetry or repeat.counters_after else 1.0,
-        "halves_differ_share": halves,
+        "halves_differ_share": _halves(records, window),
         "no_steady_window": 0.0 if window.steady else 1.0,
         "reconnected_share": _share(load, lambda r: r.reconnected),
     }

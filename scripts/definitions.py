@@ -40,8 +40,8 @@ def blocks() -> dict[str, str]:
     ]
     fields = [(f"`{f.name}`", f.part, "material" if f.material else "context", f.between, f.meaning) for f in FIELDS]
     rules = [
-        (f"`{r.id}`", f"`{r.fact}` > {r.limit:g}", ", ".join(r.spoils) or "note only", r.sentence.replace("{:.0%}", "…")
-         .replace("{:.0f}", "…"))
+        (f"`{r.id}`", f"`{r.fact}` > {r.limit:g}", ", ".join(r.spoils) or "note only",
+         re.sub(r"\{[^}]*\}", "…", r.sentence))
         for r in RULES
     ]  # fmt: skip
     order = [(str(i), a, b) for i, (a, b) in enumerate(zip(ALL_OF, ANY_OF, strict=True), 1)]

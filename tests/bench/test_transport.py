@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from bench.arrivals import upper_bounds
+from bench.exchange import Framing, body_reads
+from bench.sse import read_answer
 from bench.transport import ERROR_KINDS, Exchange, Origin, Pool, error_message, fetch_json, request_bytes
 from planner.errors import ServerError
 from tests.bench.helpers import free_port
@@ -17,8 +29,15 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
-def against(handler: Handler, use: Callable[[Pool], Awaitable[T]]) -> T:
-    """Run `use` with a pool on a server whose every connection is `handler`."""
+HERE = Path(__file__).parent
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def against(
+    handler: Handler, use: Callable[[Pool], Awaitable[T]], *, tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None,
+    **pool_options: Any,
+) -> T:  # fmt: skip
+    """Run `use` with a pool on a server whose every connection is `handler`; `tls` is the server's and the client's."""
 
     async def go() -> T:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -29,8 +48,9 @@ def against(handler: Handler, use: Callable[[Pool], Awaitable[T]]) -> T:
             finally:
                 writer.transport.abort()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        pool = Pool(Origin("http", "127.0.0.1", server.sockets[0].getsockname()[1]))
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls[0] if tls else None)
+        origin = Origin("https" if tls else "http", "127.0.0.1", server.sockets[0].getsockname()[1])
+        pool = Pool(origin, tls=tls[1] if tls else None, **pool_options)
         try:
             return await use(pool)
         finally:
@@ -196,7 +216,8 @@ def test_only_a_json_object_counts_as_an_answer() -> None:
     ],
 )
 def test_a_refusal_is_read_as_one_line(body: bytes, message: str) -> None:
-    assert error_message(Exchange(0.0, reads=[(0.0, body)])) == message
+    wire = b"HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    assert error_message(Exchange(0.0, wire=[(0.0, wire)])) == message
 
 
 def test_urls_give_scheme_host_and_port() -> None:
@@ -208,3 +229,198 @@ def test_urls_give_scheme_host_and_port() -> None:
 
 def test_error_kinds_are_words_for_a_table() -> None:
     assert all(kind == kind.lower() and text for kind, text in ERROR_KINDS.items())
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def event(text: str) -> bytes:
+    return chunk(b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % text.encode())
+
+
+class Writer(threading.Thread):
+    """A server for one request in a thread of its own, so that it writes while our loop is kept busy."""
+
+    def __init__(self, *parts: bytes, every_s: float = 0.0) -> None:
+        super().__init__()
+        self._parts, self._every_s = parts, every_s
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self.written: list[float] = []
+        self.head_sent, self.go_on, self.all_sent = threading.Event(), threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        connection, _ = self._listening.accept()
+        with self._listening, connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.recv(65536)
+            connection.sendall(CHUNKED)
+            self.head_sent.set()
+            self.go_on.wait()
+            for part in self._parts:
+                self.written.append(time.monotonic())
+                connection.sendall(part)
+                time.sleep(self._every_s)
+            self.all_sent.set()
+            connection.sendall(b"0\r\n\r\n")
+            connection.recv(1)
+
+
+def read_late(writer: Writer, **pool_options: Any) -> tuple[Exchange, float, Pool]:
+    """An exchange whose body arrives while the loop does something else; also when the loop was free again."""
+    writer.start()
+
+    async def use() -> tuple[Exchange, float, Pool]:
+        pool = Pool(Origin("http", "127.0.0.1", writer.port), **pool_options)
+        await pool.open(1)
+        running = asyncio.create_task(get(pool))
+        while not writer.head_sent.is_set():
+            await asyncio.sleep(0)
+        writer.go_on.set()
+        writer.all_sent.wait()  # the loop stands still here
+        until = pool.clock() + 0.02
+        while pool.clock() < until:
+            pass
+        exchange = await running
+        pool.close()
+        return exchange, until, pool
+
+    found = asyncio.run(use())
+    writer.join()
+    return found
+
+
+def test_a_busy_loop_does_not_move_the_time_of_arrival() -> None:
+    writer = Writer(event("a"))
+    exchange, free_again, pool = read_late(writer)
+    ((arrived, _),) = exchange.reads
+    # The write came 20 ms before the loop was free; the kernel stamps within a millisecond, a busy machine within ten.
+    assert writer.written[0] <= arrived < writer.written[0] + 0.01 < free_again
+    assert pool.clock_facts()["kind"] == "kernel"
+
+
+def test_what_waited_unread_is_a_group_of_equal_times_whose_last_is_right() -> None:
+    writer = Writer(event("a"), event("b"), event("c"), every_s=0.02)
+    exchange, _, _ = read_late(writer)
+    times = [c.t for c in read_answer(exchange.reads).chunks]
+    assert upper_bounds(times) == (True, True, False)
+    assert writer.written[2] <= times[2]
+    assert all(t >= written for t, written in zip(times, writer.written, strict=True)), "bounds from above"
+
+
+def test_without_kernel_stamps_the_time_is_that_of_the_read_and_the_manifest_says_so() -> None:
+    exchange, free_again, pool = read_late(Writer(event("a")), kernel_stamps=False)
+    assert exchange.reads[0][0] >= free_again
+    facts = pool.clock_facts()
+    assert (facts["kind"], facts["stamped"]) == ("user-space", "when the event loop hands over a read")
+    assert facts["reads"] == facts["reads_without_kernel_stamp"] != "0"
+
+
+def test_a_full_receive_buffer_is_counted() -> None:
+    exchange, _, _ = read_late(Writer(*[chunk(b"x" * 40_000)] * 3))
+    assert exchange.full_reads > 0
+    assert len(exchange.body) == 120_000
+    assert read_late(Writer(event("a")))[0].full_reads == 0
+
+
+def test_the_manifest_names_the_path_and_a_proxy() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nServer: nginx/1.27\r\nContent-Length: 2\r\n\r\n{}"
+
+    async def use(pool: Pool) -> dict[str, str]:
+        assert pool.clock_facts()["path"] == "not connected"
+        await get(pool)
+        return pool.clock_facts()
+
+    facts = against(replies(answer), use)
+    assert (facts["path"], facts["proxy"]) == ("loopback", "nginx: measured up to there")
+    assert "no network card" in facts["path_limit"]
+
+
+def tls_contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.load_cert_chain(HERE / "tls" / "localhost.crt", HERE / "tls" / "localhost.key")
+    return server, ssl.create_default_context(cafile=str(HERE / "tls" / "localhost.crt"))
+
+
+def test_over_tls_every_event_has_the_time_of_the_read_that_completes_its_record() -> None:
+    go_on = asyncio.Event()
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(CHUNKED + event("a"))
+            await go_on.wait()
+            writer.write(event("b") + b"0\r\n\r\n")
+
+    async def use(pool: Pool) -> tuple[list[Exchange], float, dict[str, str]]:
+        running = asyncio.create_task(get(pool))
+        while not any(c._exchange and c._exchange.reads for c in pool._busy):
+            await asyncio.sleep(0)
+        between = pool.clock()
+        go_on.set()
+        return [await running, await get(pool)], between, pool.clock_facts()
+
+    (first, second), between, facts = against(handler, use, tls=tls_contexts())
+    assert [e.error_kind for e in (first, second)] == ["", ""]
+    a, b = read_answer(first.reads).chunks
+    assert a.t < between < b.t
+    assert facts["path"] == "loopback, TLS"
+
+
+def test_an_untrusted_certificate_is_one_sentence() -> None:
+    server, _ = tls_contexts()
+    stranger = ssl.create_default_context()
+    e = against(replies(OK), get, tls=(server, stranger))
+    assert e.error_kind == "connect"
+    assert "certificate" in e.error.lower()
+
+
+def test_no_more_file_handles_is_our_fault_and_not_the_servers() -> None:
+    code = """
+import asyncio, resource, sys
+from bench.transport import Origin, Pool, request_bytes
+from planner.errors import NotAllowed
+async def go():
+    server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+    origin = Origin("http", "127.0.0.1", server.sockets[0].getsockname()[1])
+    pool, other = Pool(origin), Pool(origin)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    try:
+        await pool.open(2000)
+    except NotAllowed as e:
+        print(e)
+    print((await other.exchange(request_bytes(origin, "GET", "/"), timeout_s=1)).error_kind)
+    pool.close()
+asyncio.run(go())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=HERE.parents[1], check=True)
+    said, kind = done.stdout.splitlines()
+    assert "this machine gives no more connections: Too many open files. Raise `ulimit -n`" in said
+    assert kind == "client"
+
+
+ANSWERS = {
+    "chunks, lines of LF": CHUNKED + chunk(b"data: 1\n\n") + chunk(b"data: 2\n\n") + b"0\r\n\r\n",
+    "chunks, lines of CR LF": CHUNKED + chunk(b"data: 1\r\n\r\n") + chunk(b"data: 2\r\n\r\n") + b"0\r\n\r\n",
+    "chunks and a trailer": CHUNKED + chunk(b"data: 1\n\n") + b"0\r\nX-Sum: 1\r\n\r\n",
+    "a length": b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\ndata: 1\r\n\r\n",
+    "an interim answer first": b"HTTP/1.1 100 Continue\r\n\r\n" + OK,
+}
+
+
+@settings(max_examples=60)
+@given(answer=st.sampled_from(sorted(ANSWERS)), cuts=st.lists(st.integers(1, 150), max_size=12))
+def test_the_end_is_found_however_the_bytes_are_cut(answer: str, cuts: list[int]) -> None:
+    whole = ANSWERS[answer]
+    at = sorted({c for c in cuts if c < len(whole)})
+    pieces = [whole[a:b] for a, b in zip([0, *at], [*at, len(whole)], strict=True)]
+    exchange = Exchange(0.0)
+    framing = Framing(exchange)
+    for i, piece in enumerate(pieces):
+        assert not framing.whole
+        exchange.wire.append((float(i), piece))
+        if not (framing.tail_tells and len(piece) >= 4 and not piece.endswith(b"\r\n\r\n")):
+            framing.advance()
+    assert framing.whole
+    assert exchange.body == b"".join(data for _, data in body_reads([(0.0, whole)]))

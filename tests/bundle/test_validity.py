@@ -1,0 +1,77 @@
+"""Rules about arrival times: what was merged, dropped or held back spoils what it touches, and the run says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from bundle.records import read_records, write_records
+from bundle.samples import itl_ms, merged
+from bundle.summary import summarise
+from planner.conditions import Evidence
+from tests.bundle.made import bundle, closed_loop, request
+
+
+def one(found: list[Evidence], metric: str, statistic: str = "value") -> Evidence:
+    return next(e for e in found if e.metric == metric and e.statistic == statistic)
+
+
+def test_every_gap_that_touches_a_group_is_left_out():
+    # Chunks at 0.2 0.25 0.3 0.35 0.4 s; those at 0.25 and 0.3 came in one read with the stamp of the second.
+    r = request(0, 0.0, tokens=5, chunk_bound=(False, True, False, False, False))
+    assert merged(r) == [False, True, True, False, False]
+    assert itl_ms(r) == pytest.approx([50.0])  # 0.35 -> 0.4; the three gaps around the group are gone
+    assert itl_ms(r._replace(chunk_bound=())) == pytest.approx([50.0] * 4)
+
+
+def test_a_few_merged_chunks_are_counted_and_said_and_spoil_nothing(tmp_path):
+    records = closed_loop()  # 10 requests of 11 chunks
+    records[4] = records[4]._replace(chunk_bound=(True, *[False] * 10))
+    found = summarise(bundle(tmp_path, records))
+    gaps, ttft = one(found, "itl_ms", "p95"), one(found, "ttft_ms", "p95")
+    assert gaps.valid and ttft.valid
+    # One of 110 chunks is 0.9 %, under the limit. The steady window holds 7 of the 10 requests, so 70 gaps less two.
+    assert gaps.n == 68
+    assert "gaps-left-out: 2.86% of the gaps" in gaps.note
+    assert "ttft-upper-bound: 14.29% of the TTFTs are upper bounds" in ttft.note
+
+
+@pytest.mark.parametrize(
+    ("records", "repeat", "rule", "spoiled", "kept"),
+    [
+        (closed_loop(chunk_bound=(False, True, *[False] * 9)), {}, "coalesced", "itl_ms", "output_tok_s"),
+        (closed_loop(), {"loop_stalled_share": 0.1}, "loop-stalled", "output_tok_s", "started"),
+        (closed_loop(), {"receive_buffer_full": 1}, "receive-buffer", "output_tok_s", "started"),
+        ([*closed_loop(), request(10, 3.5, outcome="undetermined", error_kind="client", http_status=None)],
+         {}, "client-limit", "error_share", "started"),
+    ],
+)  # fmt: skip
+def test_a_client_that_did_badly_spoils_its_own_figures(tmp_path, records, repeat, rule, spoiled, kept):
+    found = summarise(bundle(tmp_path, records, **repeat))
+    bad = next(e for e in found if e.metric == spoiled)
+    assert any(s.startswith(rule) for s in bad.spoiled_by)
+    assert all(e.valid for e in found if e.metric == kept)
+
+
+@pytest.mark.parametrize(
+    ("repeat", "note"),
+    [
+        ({"stamps_dropped": 3}, "stamps-dropped: the wall clock was set: 3 arrival stamps"),
+        ({"cpu_wait_share": 0.034}, "other-load: another load on the machine: the client waited for a core 3.4%"),
+    ],
+)
+def test_what_does_no_harm_by_itself_is_said(tmp_path, repeat, note):
+    ttft = one(summarise(bundle(tmp_path, **repeat)), "ttft_ms", "p95")
+    assert ttft.valid
+    assert note in ttft.note
+
+
+def test_marks_survive_the_file_and_older_files_have_none(tmp_path: Path):
+    marked = request(0, 0.0, chunk_bound=(True, *[False] * 10))
+    path = tmp_path / "r.parquet"
+    write_records(path, [marked, request(1, 0.0)])
+    assert [r.chunk_bound for r in read_records(path)] == [marked.chunk_bound, ()]
+    pq.write_table(pq.read_table(path).drop_columns(["chunk_bound"]), path)
+    assert [r.chunk_bound for r in read_records(path)] == [(), ()]
