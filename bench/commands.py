@@ -46,7 +46,8 @@ def run(options: argparse.Namespace) -> int:
         note_refusal(options.out, str(e))
         raise
     if options.json:
-        print(json.dumps({"state": result.state, "bundles": [str(b) for b in result.bundles], "failed": result.failed}))
+        told = result._asdict() | {"bundles": [str(b) for b in result.bundles]}
+        print(json.dumps(told))
     else:
         _say_result(result)
     if result.state == "cancelled":
@@ -57,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
 def _say_result(result: RunResult) -> None:
     for folder in result.bundles:
         print(f"{'FAILED' if folder.name in result.failed else 'ok':6} {folder}")
+    for note in result.notes:
+        print(note)
     if result.state == "cancelled":
         print("Cancelled. The same command goes on from here.")
 

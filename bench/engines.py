@@ -1,5 +1,8 @@
 """The server under test: started by us as an argument list and stopped by us, or attached to.
 
+A server of ours never outlives bench: `stop` ends it, `kill_what_runs` on the way out after a fault, the guard
+(bench/guard.py) when bench was killed, and the next run when the guard was killed too (bench/lease.py).
+
 A plan file comes from elsewhere, so the commands and the environment names it may use are a table; anything else
 needs the consent of the person at the keyboard.
 """
@@ -18,7 +21,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import containers, guard
 from bench.dialects import Dialect
+from bench.lease import SUFFIX, TOKEN, Lease, end_all, new_lease, ours, process, write_lease
 from bench.transport import Origin, Pool, request_bytes
 from planner.errors import NotAllowed, ServerError
 from planner.poc import Launch
@@ -42,6 +47,7 @@ ALLOWED_ENVIRONMENT = re.compile(
 )
 OOM_PATTERN = re.compile(r"out of memory|OutOfMemoryError|oom-kill|cannot allocate memory", re.IGNORECASE)
 STOP_GRACE_S = 15.0
+CIDFILE = ".cid"
 _ROOT = Path(__file__).resolve().parent.parent
 _running: set[int] = set()
 
@@ -55,9 +61,11 @@ class Ended(NamedTuple):
 
 
 def check_allowed(launch: Launch, *, allow: bool, where: str) -> None:
-    """Raise NotAllowed when a plan names a command or environment that is not an engine's own."""
+    """Raise NotAllowed when a plan names a command, environment or image that is not an engine's own."""
     if allow or not launch.command:
         return
+    if launch.container:
+        containers.check_repository(launch.container, where=where)
     if not any(_matches(launch.command, row) for row in ALLOWED):
         raise NotAllowed(
             f"the plan wants to run {' '.join(launch.command[:4])!r}, which is not the command of a known engine.",
@@ -81,18 +89,28 @@ def is_emulator_command(command: tuple[str, ...]) -> bool:
 
 
 class Server:
-    """One server: `start` or `attach` first, `stop` at the end. `ended` is set once its process is gone."""
+    """One server: `start` or `attach` first, `stop` at the end. `ended` is set once its process is gone.
+
+    What belongs to it lies beside its log: the lease while it runs, and the id of its container.
+    """
 
     def __init__(self, launch: Launch, dialect: Dialect, log: Path | None) -> None:
         self.launch, self.dialect, self.log = launch, dialect, log
         self.origin = Origin.of(launch.url)
         self.startup_s: float | None = None
+        self.image: containers.Image | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._lease: Lease | None = None
+        self._inside: int | None = None
 
     @property
     def pid(self) -> int | None:
-        """Process id while it runs, when we started it."""
-        return self._process.pid if self._process and self._process.poll() is None else None
+        """Process id of the server while it runs, when we started it; of the first one in its container."""
+        running = self._process is not None and self._process.poll() is None
+        if not running or not self._process:
+            return None
+        return self._inside if self.launch.container else self._process.pid
 
     @property
     def ours(self) -> bool:
@@ -125,12 +143,8 @@ class Server:
             raise NotAllowed("something already answers there, and it would be measured in place of the new server.",
                              where=str(self.origin), fix="Stop it, or remove `command` from the plan to attach to it."
                              )  # fmt: skip
-        command = list(self.launch.command)
-        environment = {**os.environ, **self.launch.environment}
-        if is_emulator_command(self.launch.command):
-            command[0] = sys.executable
-            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
         began = time.monotonic()
+        command, environment = self._prepared()
         try:
             with self.log.open("wb") as out:
                 self._process = subprocess.Popen(
@@ -141,8 +155,42 @@ class Server:
             raise ServerError(f"{command[0]} cannot be started: {e.strerror}.",
                               fix="Install the engine here, or correct the command in the plan.") from None  # fmt: skip
         _running.add(self._process.pid)
+        assert self._lease is not None
+        self._lease = self._lease._replace(server=process(self._process.pid))
+        write_lease(self._beside(SUFFIX), self._lease)
         await self._wait_ready(began + self.launch.ready_timeout_s)
         self.startup_s = time.monotonic() - began
+        if self.launch.container:
+            self._inside = containers.root_pid(self.launch.container.runtime, self._beside(CIDFILE))
+
+    def _beside(self, suffix: str) -> Path:
+        assert self.log is not None
+        return self.log.with_suffix(suffix)
+
+    def _prepared(self) -> tuple[list[str], dict[str, str]]:
+        """Note the start, set the guard on it, and give the command as it is run, with its environment.
+
+        The note and the guard come first: a bench that is killed at any later moment leaves nothing behind.
+        """
+        launch, container = self.launch, self.launch.container
+        lease = new_lease(launch.command, launch.url)
+        command, environment = list(launch.command), {**os.environ, **launch.environment}
+        if container:
+            cidfile = self._beside(CIDFILE).absolute()
+            lease = lease._replace(runtime=container.runtime, cidfile=str(cidfile))
+            self.image = containers.find_image(container, where=str(self.origin))
+            command, environment = containers.run_arguments(launch, self.image, cidfile, lease.token), {**os.environ}
+        elif is_emulator_command(launch.command):
+            command[0] = sys.executable
+            environment["PYTHONPATH"] = _own_path()
+        self._lease = lease
+        write_lease(self._beside(SUFFIX), lease)
+        self._guard = subprocess.Popen(
+            [sys.executable, "-m", guard.__name__, str(self._beside(SUFFIX).absolute()), str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": _own_path()}, start_new_session=True,
+        )  # fmt: skip
+        return command, environment | {TOKEN: lease.token}
 
     async def _wait_ready(self, deadline: float) -> None:
         pause = 0.05
@@ -185,19 +233,40 @@ class Server:
         return self.ended
 
     async def stop(self) -> None:
-        """End the whole process group: SIGTERM, and SIGKILL when that is not heard; wait for the port."""
-        process = self._process
-        if process is None:
+        """End the server with everything that it started: by word first, SIGKILL after a grace; wait for the port."""
+        child, lease = self._process, self._lease
+        if lease is None:
             return
-        _signal_group(process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + STOP_GRACE_S
-        while process.poll() is None and time.monotonic() < deadline:
-            await asyncio.sleep(0.02)
-        _signal_group(process.pid, signal.SIGKILL)
-        process.wait()
-        _running.discard(process.pid)
-        while await _answers(self.origin) and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
+        if child is not None:
+            deadline = time.monotonic() + STOP_GRACE_S
+            if lease.cidfile:
+                await asyncio.to_thread(containers.stop_container, lease.runtime, Path(lease.cidfile), STOP_GRACE_S,
+                                        starting=child.poll() is None)  # fmt: skip
+            family = ours(lease)
+            _signal_group(child.pid, signal.SIGTERM)
+            while child.poll() is None and time.monotonic() < deadline:
+                await asyncio.sleep(0.02)
+            _signal_group(child.pid, signal.SIGKILL)
+            child.wait()
+            end_all(list({*family, *ours(lease)}), 0.0)  # what left the group, or was born meanwhile
+            _running.discard(child.pid)
+            while await _answers(self.origin) and time.monotonic() < deadline:
+                await asyncio.sleep(0.05)
+        self._beside(SUFFIX).unlink(missing_ok=True)
+        self._let_the_guard_go()
+        self._lease = None
+
+    def _let_the_guard_go(self) -> None:
+        watch, self._guard = self._guard, None
+        if watch and watch.stdin:
+            with contextlib.suppress(BrokenPipeError):
+                watch.stdin.write(guard.LET_GO)
+                watch.stdin.close()
+            watch.wait()
+
+
+def _own_path() -> str:
+    return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
 
 
 async def _answers(origin: Origin) -> bool:

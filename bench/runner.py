@@ -8,25 +8,49 @@ import signal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from bench.containers import check_files, find_image
 from bench.dialects import dialect
 from bench.engines import check_allowed, kill_what_runs
-from bench.job import Cancelled, Job, JobRun
+from bench.job import Cancelled, Job, JobRun, unless_cancelled
 from bench.progress import CANCEL, Reporter, RunState
+from bench.resume import Kept, end_leftovers, fresh_folder, kept_of
 from bench.stage_rule import setting_from, with_setting
-from bundle.folder import open_bundle
 from bundle.manifest import MANIFEST, Manifest
 from planner.errors import BundleError, FliplineError, InputError
 from planner.poc import Launch, Plan, PlanCandidate, Stage
 
+TOLD = ("budget:", "died:", "point-failed:")  # findings that the result names too
 LOOK_EVERY_S = 0.2
 
 
 class RunResult(NamedTuple):
-    """How a run ended: bundles in the order of the plan, and the names of those whose server failed."""
+    """How a run ended: bundles in the order of the plan, those whose server failed, and sentences about the rest."""
 
     state: RunState
     bundles: tuple[Path, ...]
     failed: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Budget:
+    """Time for the whole run, over all its resumptions; None is no limit.
+
+    Starts come in rounds, one of every candidate. What is left is shared evenly among the bundles of a round, so that
+    the candidate whose turn is last does not pay for the others; the last rounds are what a short budget costs.
+    """
+
+    def __init__(self, minutes: float | None, spent_s: float) -> None:
+        loop_now = asyncio.get_running_loop().time
+        self._now = loop_now
+        self._end = None if minutes is None else loop_now() + minutes * 60 - spent_s
+
+    def used_up(self) -> bool:
+        """Nothing is left."""
+        return self._end is not None and self._now() >= self._end
+
+    def until(self, bundles: int) -> float | None:
+        """When the first of so many bundles has to end, on the loop's clock."""
+        return None if self._end is None else self._now() + (self._end - self._now()) / bundles
 
 
 def jobs_of(plan: Plan) -> list[Job]:
@@ -57,19 +81,20 @@ def check_plan(plan: Plan, *, allow_command: bool) -> None:
 
 
 async def run_plan(plan: Plan, out: Path, *, allow_command: bool = False, bar: bool = False) -> RunResult:
-    """Run a plan into the folder `out`; finished bundles of the same plan there are not repeated.
+    """Run a plan into the folder `out`; what bench/resume.py finds finished there is not repeated.
 
     Raises InputError, NotAllowed or ServerError before or between bundles, with everything written so far sealed.
     """
     check_plan(plan, allow_command=allow_command)
     out.mkdir(parents=True, exist_ok=True)
     jobs = jobs_of(plan)
-    finished = _finished(plan, out, jobs)
+    notes = await asyncio.to_thread(end_leftovers, out)
+    kept = {job.folder_name: kept_of(plan, out / job.folder_name) for job in jobs}
     reporter = Reporter(out, sum(job.requests(plan) for job in jobs), bar=bar)
-    run = _Run(plan, out, reporter)
+    run = _Run(plan, out, reporter, jobs, kept, notes)
     state: RunState = "failed"
     try:
-        state = await run.all(jobs, finished)
+        state = await run.all()
     except FliplineError as e:
         reporter.update(last_error=str(e))
         raise
@@ -77,84 +102,106 @@ async def run_plan(plan: Plan, out: Path, *, allow_command: bool = False, bar: b
         reporter.close(state)
         if state == "cancelled":
             (out / CANCEL).unlink(missing_ok=True)
-    return RunResult(state, tuple(run.bundles), tuple(run.failed))
-
-
-def _finished(plan: Plan, out: Path, jobs: list[Job]) -> dict[str, Manifest]:
-    """Sealed bundles of this very plan; raises InputError when the folder holds those of another plan."""
-    found = {}
-    for job in jobs:
-        folder = out / job.folder_name
-        if not (folder / MANIFEST).is_file():
-            continue
-        manifest = open_bundle(folder)
-        if manifest.plan_sha256 != plan.sha256():
-            raise InputError(f"holds {job.folder_name} of another plan.", where=str(out), fix="Choose an empty folder.")
-        if manifest.status != "cancelled":
-            found[job.folder_name] = manifest
-    return found
-
-
-def fresh_folder(folder: Path) -> Path:
-    """An empty folder of that name; what an interrupted run left there is kept beside it under another name."""
-    if folder.exists():
-        n = 1
-        while (aside := folder.with_name(f"{folder.name}.interrupted-{n}")).exists():
-            n += 1
-        folder.rename(aside)
-    folder.mkdir(parents=True)
-    return folder
+    return RunResult(state, tuple(run.bundles), tuple(run.failed), tuple(run.notes))
 
 
 class _Run:
     """One pass over a plan's jobs; `cancel` is set by a signal, or by a file named cancel in the folder."""
 
-    def __init__(self, plan: Plan, out: Path, reporter: Reporter) -> None:
-        self._plan, self._out, self._reporter = plan, out, reporter
+    def __init__(
+        self, plan: Plan, out: Path, reporter: Reporter, jobs: list[Job], kept: dict[str, Kept], notes: list[str]
+    ) -> None:
+        self._plan, self._out, self._reporter, self._jobs, self._kept = plan, out, reporter, jobs, kept
         self._cancel = asyncio.Event()
+        self._budget = Budget(plan.budget_min, sum(k.spent_s for k in kept.values()))
+        self.notes, self._untold = list(notes), list(notes)
         self.bundles: list[Path] = []
         self.failed: list[str] = []
 
-    async def all(self, jobs: list[Job], finished: dict[str, Manifest]) -> Literal["finished", "cancelled"]:
+    async def all(self) -> Literal["finished", "cancelled"]:
         """Make every bundle that is not there yet."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        # Under nohup a hang-up is ignored, and stays so.
+        signals = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+        for number in signals:
             loop.add_signal_handler(number, self._interrupted)
         look = asyncio.create_task(self._look())
         try:
-            for job in jobs:
-                done = finished.get(job.folder_name) or await self._one(job)
-                self.bundles.append(self._out / job.folder_name)
-                if job.folder_name in finished:
-                    self._reporter.skip(job.requests(self._plan))
-                if done.status == "failed":
-                    self.failed.append(job.folder_name)
+            await self._prove_inputs()
+            for job in self._jobs:
+                await self._settle(job)
                 if self._cancel.is_set():
                     return "cancelled"
         except Cancelled:
             return "cancelled"
         finally:
             look.cancel()
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in signals:
                 loop.remove_signal_handler(number)
         return "finished"
 
-    async def _one(self, job: Job) -> Manifest:
+    async def _prove_inputs(self) -> None:
+        """Compare images and model files of every candidate that still runs with what the plan says of them."""
+        open_jobs = {j.candidate.id: j.candidate for j in self._jobs if not self._kept[j.folder_name].done}
+        for candidate in open_jobs.values():
+            launch, where = candidate.launch, f"candidate {candidate.id}"
+            if launch.files:
+                self._reporter.update(phase="checking the model's files", candidate=candidate.id, now=True)
+                await unless_cancelled(asyncio.to_thread(check_files, launch, where=where), self._cancel)
+            if launch.container:
+                image = await asyncio.to_thread(find_image, launch.container, where=where)
+                if not launch.container.digest:
+                    self.notes.append(f"image: {where} names no digest; {launch.container.image} is {image.id}.")
+
+    async def _settle(self, job: Job) -> None:
+        """Take a job as it stands, or make its bundle, or leave it out because the budget is used up."""
+        kept = self._kept[job.folder_name]
+        left = tuple(p for p in job.stage.points if p not in kept.points)
+        self.bundles += kept.parts
+        rest = job._replace(stage=job.stage.model_copy(update={"points": left})) if left else job
+        self._reporter.skip(job.requests(self._plan) - (rest.requests(self._plan) if left and not kept.done else 0))
+        done = kept.done
+        if done is None and left:
+            if self._budget.used_up():
+                note = f"budget: {self._plan.budget_min:g} min were used up before {job.folder_name} could begin."
+                self.notes.append(note)
+                self._reporter.skip(rest.requests(self._plan))
+                return
+            done = await self._one(rest, kept)
+        if done is None:
+            return
+        self.bundles.append(self._out / job.folder_name)
+        self.notes += [f"{job.folder_name}: {f}" for f in done.findings if f.startswith(TOLD)]
+        if done.status == "failed":
+            self.failed.append(job.folder_name)
+
+    async def _one(self, job: Job, kept: Kept) -> Manifest:
         if self._cancel.is_set():
             raise Cancelled
         launch, setting, notes = self._launch_of(job.candidate, job.stage, job.start)
         if setting is not None:
             job = job._replace(setting=setting)
+        if kept.points:
+            names, where = ", ".join(sorted(kept.points)), ", ".join(p.name for p in kept.parts)
+            notes.append(f"resumed: {names} had been measured in {where}, a start that was interrupted.")
+        notes += self._untold
+        self._untold = []
         before = self._reporter.standing.done_requests
         made = await JobRun(
-            self._plan, job, launch, fresh_folder(self._out / job.folder_name), self._reporter, self._cancel, notes
-        ).run()
+            self._plan, job, launch, fresh_folder(self._out / job.folder_name), self._reporter, self._cancel, notes,
+            self._budget.until(self._jobs_left_in_round(job)),
+        ).run()  # fmt: skip
         if made.status == "failed":
             self._reporter.update(last_error=made.engine_start.error)
         left = job.requests(self._plan) - (self._reporter.standing.done_requests - before)
-        if left > 0 and made.status == "failed":
+        if left > 0 and made.status != "cancelled":
             self._reporter.skip(left)
         return made
+
+    def _jobs_left_in_round(self, job: Job) -> int:
+        """Bundles of this start number that are not there yet, this one included."""
+        names = [j.folder_name for j in self._jobs if j.start == job.start and not self._kept[j.folder_name].done]
+        return len(names) - names.index(job.folder_name)
 
     def _launch_of(
         self, candidate: PlanCandidate, stage: Stage, start: int
@@ -168,7 +215,9 @@ class _Run:
             return launch, None, [f"{unchanged}the server was attached to, so it cannot be restarted."]
         earlier = next(s for s in self._plan.stages if s.name == rule.from_stage)
         try:
-            setting = setting_from(self._out / Job(candidate, earlier, start).folder_name, rule)
+            folder = self._out / Job(candidate, earlier, start).folder_name
+            parts = self._kept[folder.name].parts
+            setting = setting_from([*parts, folder] if (folder / MANIFEST).is_file() else parts, rule)
         except BundleError as e:
             return launch, None, [f"{unchanged}{e}"]
         if setting is None:

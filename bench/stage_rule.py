@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,28 +19,30 @@ class Setting(NamedTuple):
     why: str
 
 
-def setting_from(folder: Path, rule: StageRule) -> Setting | None:
-    """Apply a stage's rule to the sealed bundle of the earlier stage; None when it measured no closed point.
+def setting_from(folders: Sequence[Path], rule: StageRule) -> Setting | None:
+    """Apply a stage's rule to the sealed bundles of the earlier stage; None when they measured no closed point.
+
+    There are several when that stage was interrupted and went on in a new start.
 
     Points are taken from small to large and the first one that breaks the promise, or was not measured, ends it; when
     even the smallest breaks it, the smallest is the setting.
     """
-    run = read_run(folder)
-    points = {p.name: p for p in run.manifest.points if p.shape == "closed"}
-    measured = {r.load_point for r in run.manifest.repeats}
+    manifests = [read_run(folder).manifest for folder in folders]
+    points = {p.name: p for m in manifests for p in m.points if p.shape == "closed"}
+    measured = {r.load_point for m in manifests for r in m.repeats}
     ladder = sorted((p for p in points.values() if p.name in measured), key=lambda p: p.in_flight or 0)
     if not ladder:
         return None
-    kept = _kept(folder, rule.keeps, ladder)
+    kept = _kept(folders, rule.keeps, ladder)
     test = format_condition(rule.keeps)
     if not kept:
         return Setting(ladder[0].in_flight or 1, f"{test} holds at no point: the smallest, {ladder[0].name}, is used")
     return Setting(kept[-1].in_flight or 1, f"{test} holds up to {kept[-1].name}")
 
 
-def _kept(folder: Path, keeps: Condition, ladder: list[LoadPoint]) -> list[LoadPoint]:
+def _kept(folders: Sequence[Path], keeps: Condition, ladder: list[LoadPoint]) -> list[LoadPoint]:
     values: dict[str, list[float]] = {}
-    for e in summarise(folder):
+    for e in (e for folder in folders for e in summarise(folder)):
         if e.metric == keeps.metric and e.statistic == keeps.statistic and e.load_point:
             values.setdefault(e.load_point, []).append(e.value)
     kept: list[LoadPoint] = []

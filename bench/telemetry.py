@@ -1,5 +1,8 @@
 """The server's own metrics on the client's clock: counters before and after, gauges through a repeat.
 
+Beside them stand the memory of the server's processes (rss_bytes), when they run here and bench started them, and what
+NVML says about its GPUs (gpu_memory_used_bytes, gpu_power_w, gpu_utilisation), when there are any.
+
 Scraping has a connection of its own. A page without the expected names is an error, never a zero.
 """
 
@@ -11,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from bench.devices import DeviceMeter
 from bench.dialects import Dialect
 from bench.transport import Pool, request_bytes
 from bundle.records import Sample
@@ -59,13 +63,20 @@ def memory_of(pids: Iterable[int]) -> float | None:
 class Telemetry:
     """Samples of one repeat from `t0` on; `errors` counts scrapes that gave nothing or lacked every name."""
 
-    def __init__(self, pool: Pool, dialect: Dialect, *, server_pid: int | None = None) -> None:
-        self._pool, self._dialect = pool, dialect
+    def __init__(
+        self, pool: Pool, dialect: Dialect, *, server_pid: int | None = None, devices: DeviceMeter | None = None
+    ) -> None:
+        self._pool, self._dialect, self._devices = pool, dialect, devices
         self._family = family_of(server_pid) if server_pid else []  # looked up here: it takes milliseconds
         self.t0 = pool.clock()
         self.samples: list[Sample] = []
         self.errors = 0
         self.last_error = ""
+
+    @property
+    def device_error(self) -> str:
+        """What the GPUs did not tell, and why."""
+        return self._devices.error if self._devices else ""
 
     async def counters(self) -> dict[str, float]:
         """All roles now, or nothing when the engine has no metrics or the scrape failed (then it is counted)."""
@@ -83,13 +94,17 @@ class Telemetry:
         return found
 
     async def sample(self) -> dict[str, float]:
-        """Scrape once and keep the gauges, the preemption counter and the server's memory."""
+        """Scrape once and keep the gauges, the preemption counter, the server's memory and its GPUs' figures."""
         t = self._pool.clock() - self.t0
         found = await self.counters()
         self.samples += [Sample(t, role, found[role]) for role in SAMPLED if role in found]
         rss = memory_of(self._family)
         if rss is not None:
-            self.samples.append(Sample(t, "server_rss_bytes", rss))
+            self.samples.append(Sample(t, "rss_bytes", rss))
+        if self._devices:  # in a thread: a board may take tens of milliseconds to tell its power
+            t = self._pool.clock() - self.t0
+            read = await asyncio.to_thread(self._devices.read)
+            self.samples += [Sample(t, name, value) for name, value in read.items()]
         return found
 
     async def run(self) -> None:

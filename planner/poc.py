@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import yaml
@@ -16,10 +17,32 @@ PLAN_SCHEMA = 1
 DIALECTS = ("vllm", "ollama", "llama-server", "sglang", "tensorrt_llm", "tgi", "openai")
 
 
+class Container(Frozen):
+    """The image that a launch's command runs in; `digest` (sha256:...) is the repository digest or the image's id.
+
+    `mounts` are folders of the machine by their place in the container, read-only; `gpus` is what `--gpus` takes.
+    """
+
+    image: str = Field(pattern=r"^[A-Za-z0-9][\w./:-]*$")
+    digest: str = Field(default="", pattern=r"^(sha256:[0-9a-f]{64})?$")
+    gpus: str = Field(default="all", pattern=r"^(all|none|\d+|device=[\w,-]+)$")
+    mounts: dict[str, str] = {}
+    shared_memory_gb: float | None = Field(default=None, gt=0, le=1024)
+    runtime: Literal["docker", "podman"] = "docker"
+
+    @model_validator(mode="after")
+    def _mounts_are_whole_paths(self) -> Container:
+        for inside, outside in self.mounts.items():
+            if not (inside.startswith("/") and outside.startswith("/")) or ":" in inside + outside:
+                raise ValueError(f"mounts: {outside} at {inside}: write both as whole paths without a colon.")
+        return self
+
+
 class Launch(Frozen):
     """How bench gets a server: start `command` (an argument list), or attach to what runs at `url`.
 
-    `stage_settings` names the argument that stage B's rule may set, such as {"max_num_seqs": "--max-num-seqs"}.
+    `stage_settings` names the argument that stage B's rule may set, such as {"max_num_seqs": "--max-num-seqs"};
+    `files` are files of the model on the machine with their SHA-256, checked before anything starts.
     """
 
     url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^\s/]+(:\d+)?$")
@@ -27,6 +50,17 @@ class Launch(Frozen):
     environment: dict[str, str] = {}
     ready_timeout_s: float = Field(default=900, gt=0, le=7200)
     stage_settings: dict[str, str] = {}
+    container: Container | None = None
+    files: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _container_has_a_command(self) -> Launch:
+        if self.container and not self.command:
+            raise ValueError("a container needs the command that it runs.")
+        for name, digest in self.files.items():
+            if not re.fullmatch(r"[0-9a-f]{64}", digest):
+                raise ValueError(f"files: {name}: {digest!r} is not a SHA-256 of 64 hexadecimal digits.")
+        return self
 
 
 class PlanCandidate(Frozen):
@@ -97,6 +131,7 @@ class Plan(Frozen):
     seed: int = 1
     sampling: dict[str, float] = {"temperature": 0.0}
     stop: Stop = Stop()
+    budget_min: float | None = Field(default=None, gt=0, le=100_000)
 
     @model_validator(mode="after")
     def _names_resolve(self) -> Plan:
@@ -136,8 +171,13 @@ class Plan(Frozen):
         return tuple(found)
 
     def sha256(self) -> str:
-        """SHA-256 of the canonical JSON of the plan."""
-        return sha256_of(self.model_dump(mode="json"))
+        """SHA-256 of the canonical JSON of the plan; what came into plans later counts only where it is stated."""
+        data = self.model_dump(mode="json")
+        for part in (data, *(c["launch"] for c in data["candidates"])):
+            for name in ("budget_min", "container", "files"):
+                if name in part and not part[name]:
+                    del part[name]
+        return sha256_of(data)
 
 
 def _lines(value: Any) -> Any:

@@ -59,7 +59,7 @@ def test_run_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     with emulator() as port:
         assert main(["run", str(written(tmp_path, port)), "--out", str(tmp_path / "out"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told == {"state": "finished", "bundles": [str(tmp_path / "out" / "emu-A-start1")], "failed": []}
+    assert told == {"state": "finished", "bundles": [str(tmp_path / "out" / "emu-A-start1")], "failed": [], "notes": []}
     assert main(["summary", str(tmp_path / "out"), "--json"]) == 0
     evidence = json.loads(capsys.readouterr().out)
     assert {e["kind"] for e in evidence} == {"simulated"}

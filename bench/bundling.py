@@ -1,0 +1,181 @@
+"""The bundle of one engine start while it is being made: what was found, its repeats, and the seal at the end.
+
+After every repeat the manifest as it would be sealed now is kept in a file beside the records. When bench is killed,
+`recover` seals that: a bundle which is valid up to there, with every repeat that had ended.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ValidationError
+
+from bench.engines import Ended, Server, is_emulator_command
+from bench.machine import TOOL_VERSION, environment, load_average, observed_machine
+from bench.preflight import Preflight
+from bench.repeat import Result
+from bench.telemetry import Telemetry
+from bundle.folder import seal
+from bundle.manifest import EngineStart, Manifest, Repeat, Warmup
+from bundle.records import write_records, write_telemetry
+from planner.conditions import Kind, LoadPoint
+from planner.contract import Contract
+from planner.errors import InputError
+from planner.poc import Plan
+
+if TYPE_CHECKING:
+    from bench.job import Job
+
+LOG = "server.log"
+CANCELLED = "cancelled"
+SO_FAR = "manifest.so-far.part"  # `seal` leaves .part files out
+Status = Literal["complete", "cancelled", "failed"]
+
+
+class Bundling:
+    """Collects one bundle in its folder; `observe` once the preflight is through, `seal` at the end."""
+
+    def __init__(self, plan: Plan, job: Job, server: Server, folder: Path, notes: list[str]) -> None:
+        self._plan, self._job, self._server, self._folder = plan, job, server, folder
+        self._launch = server.launch
+        self._id, self._created = uuid.uuid4().hex, datetime.now(UTC)
+        self._environment = {**environment(server.origin), "load_average_begin": load_average()}
+        self._checked: Preflight | None = None
+        self._contract: Contract | None = None
+        self.findings = list(notes)
+        self.repeats: list[Repeat] = []
+        self._clock: dict[str, str] = {}
+
+    def observe(self, checked: Preflight) -> None:
+        """Take in what the preflight learned."""
+        self._checked = checked
+        self.findings += checked.findings
+
+    def add(
+        self, point: LoadPoint, number: int, result: Result, telemetry: Telemetry, before: dict[str, float],
+        after: dict[str, float], salt: str, warmed: Warmup,
+    ) -> None:  # fmt: skip
+        """Write one repeat's records and telemetry, and keep its line for the manifest.
+
+        Raises InputError when the disk does not take them.
+        """
+        stem = f"{point.name}-{number}"
+        try:
+            write_records(self._folder / f"{stem}.records.parquet", result.records)
+            if telemetry.samples:
+                write_telemetry(self._folder / f"{stem}.telemetry.parquet", telemetry.samples)
+        except OSError as e:
+            for kind in ("records", "telemetry"):  # half a file would be sealed as if it were whole
+                (self._folder / f"{stem}.{kind}.parquet").unlink(missing_ok=True)
+            raise _cannot_write(self._folder, e) from None
+        load = [r for r in result.records if r.cohort == "load"]
+        self.repeats.append(Repeat(
+            load_point=point.name, repeat=number, t0_unix_s=result.t0_unix_s, duration_s=result.duration_s,
+            scheduled=len(load), ok=result.number_of("ok"), failed=result.number_of("failed"),
+            undetermined=result.number_of("undetermined"), status=result.status, stop_reason=result.stop_reason,
+            records=f"{stem}.records.parquet",
+            telemetry=f"{stem}.telemetry.parquet" if telemetry.samples else None,
+            counters_before=before, counters_after=after, loop_lag_p99_ms=result.loop_lag_p99_ms,
+            client_cpu_share=result.client_cpu_share, clock_step_ms=result.clock_step_ms,
+            loop_stalled_share=result.loop_stalled_share, cpu_wait_share=result.cpu_wait_share,
+            receive_buffer_full=result.receive_buffer_full, stamps_dropped=result.stamps_dropped,
+            salt=salt, warmup=warmed,
+        ))  # fmt: skip
+        self._clock = result.clock
+        errors = sorted({f"{r.error_kind}: {r.error}" for r in load if r.outcome == "failed"})
+        self.findings += [f"failures: {point.name}: {e}" for e in errors[:5]]
+        if not warmed.settled and warmed.requests and number == 1:
+            self.findings.append(f"warm-up: {point.name}: two rounds did not agree within 10 %.")
+        self._keep_so_far()
+
+    def _keep_so_far(self) -> None:
+        path = self._folder / SO_FAR
+        fresh = path.with_name(f"{SO_FAR}.part")
+        try:
+            fresh.write_text(self._manifest("cancelled", None, "").model_dump_json(), encoding="utf-8")
+            fresh.replace(path)
+        except OSError as e:
+            raise _cannot_write(self._folder, e) from None
+
+    def seal(self, status: Status, ended: Ended | None, error: str) -> Manifest:
+        """Write the manifest; raises InputError when the disk does not take it."""
+        try:
+            sealed = seal(self._folder, self._manifest(status, ended, error))
+            (self._folder / SO_FAR).unlink(missing_ok=True)
+        except OSError as e:
+            raise _cannot_write(self._folder, e) from None
+        return sealed
+
+    def _manifest(self, status: Status, ended: Ended | None, error: str) -> Manifest:
+        job, plan, checked, server = self._job, self._plan, self._checked, self._server
+        simulated = is_emulator_command(self._launch.command) or bool(checked and checked.simulated)
+        settings = dict(checked.settings) if checked else {}
+        if job.setting:
+            settings[f"stage_rule.{job.setting[0]}"] = str(job.setting[1])
+        if server.image:
+            settings["image.id"] = server.image.id
+        return Manifest(
+            id=self._id, kind=Kind.SIMULATED if simulated else Kind.MEASURED, tool_version=TOOL_VERSION,
+            case=plan.case, plan_sha256=plan.sha256(), candidate=job.candidate.id, role=job.candidate.role,
+            engine=job.candidate.engine, stage=job.stage.name, start=job.start,
+            created_at=self._created.isoformat(timespec="seconds"),
+            finished_at=datetime.now(UTC).isoformat(timespec="seconds"), status=status,
+            contract=self._stated(), settings_resolved=settings,
+            environment={**self._environment, "load_average_end": load_average()}, clock=self._clock,
+            engine_start=EngineStart(
+                command=self._launch.command, url=self._launch.url, attached=not self._launch.command,
+                started=checked is not None, startup_s=server.startup_s,
+                exit_code=ended.exit_code if ended else None, error=error or (ended.error if ended else ""),
+                oom=int(bool(ended and ended.oom)), restarts=int(bool(ended and checked)),
+                log_file=LOG if self._launch.command else None, version_reported=checked.version if checked else None,
+                kv_capacity_tokens=checked.kv_capacity_tokens if checked else None,
+            ),
+            points=tuple(plan.point(name) for name in job.stage.points), repeats=tuple(self.repeats),
+            bound_tok_s=job.candidate.bound_tok_s, findings=tuple(dict.fromkeys(self.findings)),
+        )  # fmt: skip
+
+    def _stated(self) -> Contract:
+        """Shared and candidate part as planned (with the stage's setting), observed part as read; read only once."""
+        if self._contract is not None:
+            return self._contract
+        asked = dict(self._job.candidate.contract)
+        if self._job.setting:
+            asked[self._job.setting[0]] = str(self._job.setting[1])
+        if self._launch.container and self._server.image:
+            asked["image"] = f"{self._launch.container.image} {self._server.image.id}"
+        width = asked.get("tensor_parallel", "1")
+        observed = observed_machine(self._server.origin, int(width) if width.isdigit() else 1)
+        if not observed:
+            self.findings.append("remote: the server runs on another machine; its GPU and driver were not read.")
+        if self._checked and self._checked.version:
+            observed["engine_version_reported"] = self._checked.version
+        self._contract = Contract(shared=self._plan.shared_contract, candidate=asked, observed=observed,
+                                  declared_differences=self._plan.declared_differences)  # fmt: skip
+        return self._contract
+
+
+def _cannot_write(folder: Path, error: OSError) -> InputError:
+    return InputError(f"cannot be written: {error.strerror or error}.", where=str(folder),
+                      fix="Make room; the same command goes on from here, and finished points are kept.")  # fmt: skip
+
+
+def recover(folder: Path) -> Manifest | None:
+    """Seal what a bench that was killed left in a folder; None when no repeat had ended there.
+
+    The engine start is over: its server was stopped when bench died, so the bundle is one that was cancelled.
+    """
+    try:
+        found = Manifest.model_validate_json((folder / SO_FAR).read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None
+    kept = {name for r in found.repeats for name in (r.records, r.telemetry, found.engine_start.log_file) if name}
+    for path in folder.iterdir():
+        if path.suffix == ".parquet" and path.name not in kept:
+            path.unlink()  # of the repeat that was under way: it may be half written
+    note = "interrupted: bench was killed in this start; repeats that had not ended are not here."
+    sealed = seal(folder, found.model_copy(update={"findings": (*found.findings, note)}))
+    (folder / SO_FAR).unlink()
+    return sealed
