@@ -7,11 +7,10 @@ planner/condition_line.py writes and reads them as one line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from planner.contract import Contract, Tolerance
 from planner.frozen import Frozen, sha256_of
@@ -169,7 +168,7 @@ class Evidence(Frozen):
     unit: str
     kind: Kind
     source: str
-    at: datetime
+    at: AwareDatetime
     candidate: str | None = None
     run: str | None = None
     start: int | None = None
@@ -205,13 +204,14 @@ class Context(Frozen):
     """What an evaluation needs besides evidence: now, the plan's load points, contracts by hash, what was decided.
 
     `points` None means that no plan limits what can be measured. `decided` is the contract per candidate that the
-    decision rests on, or that runs in production.
+    decision rests on, or that runs in production; `service_levels` the hash of the levels that goodput is asked under.
     """
 
-    now: datetime
+    now: AwareDatetime
     points: Mapping[str, LoadPoint] | None = None
     contracts: Mapping[str, Contract] = {}
     decided: Mapping[str, Contract] = {}
+    service_levels: str | None = None
     observes_demand: bool = True
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from planner.conditions import Condition, Evidence, Kind
@@ -24,6 +25,7 @@ from planner.statistics import (
 
 MIN_STARTS = 3
 MIN_COVERAGE = 0.9
+DAY_S = 86_400.0
 SHARES = frozenset({"goodput", "error_share", "completed_share"})
 OUTCOMES = frozenset(
     {"started", "oom", "restarts", "preemptions", "waiting", "running", "kv_use", "prefix_hit", "startup_s"}
@@ -50,15 +52,15 @@ def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     """
     if not pieces:
         raise ValueError("nothing to decide on")
-    if all(p.kind in AS_STATED for p in pieces) and not _counted(condition, pieces):
-        return _as_stated(condition, pieces)
     if condition.of.level is Level.DEMAND:
         return _demand(condition, pieces)
+    if all(p.kind in AS_STATED for p in pieces) and not _counted(condition, pieces):
+        return _as_stated(condition, pieces)
     if condition.statistic.startswith("p"):
         return _percentile(condition, pieces)
     if condition.metric in SHARES:
         return _share(condition, pieces)
-    if condition.metric in OUTCOMES or condition.of.level is Level.STATIC:
+    if condition.metric in OUTCOMES or condition.statistic == "max" or condition.of.level is Level.STATIC:
         return _worst(condition, pieces)
     return over_starts(condition, list(per_start(pieces).values()), all(p.kind is Kind.OBSERVED for p in pieces))
 
@@ -102,21 +104,52 @@ def _as_stated(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
 
 
 def _demand(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
-    piece = max(pieces, key=lambda p: (p.window_days or 0, p.id))
-    days, asked = piece.window_days or 0.0, condition.window_days or 1
-    covered = piece.coverage if piece.coverage is not None else 1.0
-    if days < asked:
-        return Decision(None, piece.value, f"observed over {days:g} days, {asked} needed: {asked - days:g} more days")
-    if covered < MIN_COVERAGE:
-        return Decision(None, piece.value, f"only {covered:.0%} of the window is covered, {MIN_COVERAGE:.0%} needed")
-    return Decision(_side(condition, piece.value), piece.value, f"observed over {days:g} days, {covered:.0%} covered")
+    """Join all observed days into the asked window that ends with the newest of them.
+
+    A piece covers the days before its `at`; where several cover a day, the larger value counts for maxima.
+    """
+    asked = condition.window_days or 1
+    end = max(p.at for p in pieces)
+    begin = end - timedelta(days=asked)
+    inside = [p for p in pieces if p.at > begin]
+    known = (end - min(_since(p) for p in inside)).total_seconds() / DAY_S
+    value = (
+        max(p.value for p in inside)
+        if condition.statistic == "max"
+        else math.fsum(p.value * (p.window_days or 1.0) for p in inside)
+        / math.fsum(p.window_days or 1.0 for p in inside)
+    )
+    if known < asked - 1e-6:
+        words = f"observed over {known:.0f} days, {asked} needed: {asked - known:.0f} more days"
+        return Decision(None, value, words)
+    covered = _covered_days(inside, begin, end) / asked
+    if covered < MIN_COVERAGE - 1e-9:
+        words = f"only {covered:.0%} of the last {asked} days is covered, {MIN_COVERAGE:.0%} needed"
+        return Decision(None, value, words)
+    words = f"observed over {asked} days to {end:%Y-%m-%d}, {covered:.0%} covered"
+    return Decision(_side(condition, value), value, words)
+
+
+def _since(p: Evidence) -> datetime:
+    return p.at - timedelta(days=p.window_days or 1.0)
+
+
+def _covered_days(pieces: Sequence[Evidence], begin: datetime, end: datetime) -> float:
+    """Days of the window that some piece covers; a piece with holes covers only its share."""
+    days: dict[int, float] = {}
+    span = round((end - begin).total_seconds() / DAY_S)
+    for p in pieces:
+        first = math.floor((max(begin, _since(p)) - begin).total_seconds() / DAY_S + 1e-6)
+        last = math.ceil((p.at - begin).total_seconds() / DAY_S - 1e-6)
+        for day in range(first, min(last, span)):
+            share = p.coverage if p.coverage is not None else 1.0
+            days[day] = max(days.get(day, 0.0), share)
+    return math.fsum(days.values())
 
 
 def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     value = percentile([p.value for p in pieces], 50)
     interval = (min(p.value for p in pieces), max(p.value for p in pieces))
-    if condition.comparison not in ("<=", ">="):
-        return Decision(None, value, "a percentile is decided against one limit, '<=' or '>='", None, None, interval)
     counts = [(p, p.beyond(condition.threshold, condition.comparison)) for p in pieces if p.n]
     if not counts or any(k is None for _, k in counts):
         return Decision(None, value, "requests beyond this threshold were not counted; summarise the bundle again",
@@ -159,21 +192,30 @@ def _more_needed(beyond: float, effective: float, share: float) -> str:
 
 
 def _share(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
-    n = sum(p.n or 0 for p in pieces)
+    """Test a share of requests as a percentile is tested; a share of exactly all or none is never proved."""
     limit = condition.threshold
-    if not n or not 0 < limit < 1 or condition.comparison not in ("<=", ">="):
+    if condition.comparison not in ("<=", ">=") or not all(p.n for p in pieces) or not 0 <= limit <= 1:
         return _worst(condition, pieces)
-    good_side = condition.comparison == ">="
-    bad = round(math.fsum((1 - p.value if good_side else p.value) * (p.n or 0) for p in pieces))
-    effective = math.fsum(p.effective_n or float(p.n or 0) for p in pieces)
-    allowed = 1 - limit if good_side else limit
-    side, _, _, _ = _test([(bad, n, effective)], allowed)
-    value = 1 - bad / n if good_side else bad / n
-    words = f"{bad} of {n} missed, {allowed:.3g} allowed"
-    if side is None:
-        words += f"; {_more_needed(bad * effective / n, effective, allowed)}"
+    good = condition.comparison == ">="
+    allowed = 1 - limit if good else limit
+    by_source: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
+    for p in pieces:
+        n = p.n or 0
+        bad = round((1 - p.value if good else p.value) * n)
+        by_source[p.source].append((bad, n, p.effective_n or float(n)))
+    side, bad, n, effective = _test([c for group in by_source.values() for c in group], allowed)
+    alone = {_test(group, allowed)[0] for group in by_source.values()} - {None}
     values = [p.value for p in pieces]
-    return Decision(side, value, words, n, effective, (min(values), max(values)))
+    interval = (min(values), max(values))
+    value = 1 - bad / n if good else bad / n
+    words = f"{bad} of {n} missed, {allowed:.3g} allowed"
+    if len(alone | {side} - {None}) > 1:
+        return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval)
+    if side is None and 0 < allowed < 1:
+        words += f"; {_more_needed(bad * effective / n, effective, allowed)}"
+    elif side is None:
+        words += "; that none ever does cannot be proved: ask for a share, or 'is'"
+    return Decision(side, value, words, n, effective, interval)
 
 
 def _worst(condition: Condition, pieces: Sequence[Evidence]) -> Decision:

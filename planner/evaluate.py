@@ -6,27 +6,16 @@ Pure, total, independent of the order of evidence. The states are tried in the o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from planner.choosing import OF_A_START, Chosen, choose, ratio_expectation
 from planner.condition_line import EVERY_POINT, format_test
-from planner.conditions import (
-    STANDING,
-    Condition,
-    Context,
-    Evidence,
-    Kind,
-    PassedOver,
-    State,
-    Verdict,
-)
-from planner.contract import Contract, moved_fields, parity
-from planner.deciding import Decision, decide, over_starts, per_start
+from planner.conditions import Condition, Context, Evidence, State, Verdict
+from planner.contract import Contract, Parity, parity
+from planner.deciding import MIN_STARTS, OUTCOMES, Decision, decide, over_starts, per_start
 from planner.metrics import Level, quantity
 
-OF_A_START = frozenset({"started", "startup_s", "kv_capacity_tokens"})
 PER_TOKEN = frozenset({"output_tok_s", "user_tok_s", "tpot_ms", "itl_ms"})
-PREDICTIONS = (Kind.PLANNING, Kind.COVERAGE, Kind.BOUND, Kind.SIMULATED)
 
 
 def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Context) -> Verdict:
@@ -44,12 +33,14 @@ def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Contex
 def _points(condition: Condition, pieces: Sequence[Evidence], context: Context) -> list[str | None] | Verdict:
     """The load points to judge at, or the verdict that there can be none."""
     level = condition.of.level
+    if condition.statistic not in condition.of.statistics:
+        return _unmeasurable(condition, f"{condition.of.name} has no statistic {condition.statistic!r}")
+    if condition.statistic.startswith("p") and level is Level.REQUEST and condition.comparison not in ("<=", ">="):
+        return _unmeasurable(condition, "a percentile is held against one limit, '<=' or '>='")
     if level in (Level.DEMAND, Level.STATIC) or condition.metric in OF_A_START:
         if level is Level.DEMAND and not context.observes_demand:
             return _unmeasurable(condition, "production is not observed; connect request logs or monitoring")
         return [None]
-    if condition.statistic not in condition.of.statistics:
-        return _unmeasurable(condition, f"{condition.of.name} has no statistic {condition.statistic!r}")
     seen = {e.load_point for e in pieces if e.metric == condition.metric and e.load_point}
     planned = set(context.points) if context.points is not None else seen
     if not condition.load_points:
@@ -68,120 +59,20 @@ def _at_point(condition: Condition, point: str | None, pieces: Sequence[Evidence
     here = condition.at(point) if point else condition
     if here.over:
         return _ratio(here, point, pieces, context)
-    chosen = _choose(here, here.candidate, point, pieces, context)
+    chosen = choose(here, here.candidate, point, pieces, context)
     if chosen.state:
         return _open_verdict(here, chosen)
     decision = decide(here, chosen.pieces)
     return _closed_verdict(here, decision, chosen, _conflict(here, chosen.pieces, decision), ())
 
 
-class _Chosen(NamedTuple):
-    """Pieces of the best standing, or the state that says why there are none."""
-
-    pieces: tuple[Evidence, ...]
-    passed_over: tuple[PassedOver, ...]
-    expectation: str
-    state: State | None = None
-    why: str = ""
-
-
-def _choose(
-    condition: Condition, candidate: str | None, point: str | None, pieces: Sequence[Evidence], context: Context
-) -> _Chosen:
-    passed: list[PassedOver] = []
-    fitting: list[Evidence] = []
-    predictions: list[Evidence] = []
-    for e in pieces:
-        if e.metric != condition.metric or (candidate and e.candidate != candidate):
-            continue
-        if e.load_point != point and not (point is None and condition.of.level is Level.SERVER):
-            continue
-        if e.kind in PREDICTIONS:
-            if not _other_load(e, point, context):
-                predictions.append(e)
-            continue
-        reason = _unfit(condition, e, point, context)
-        if reason:
-            passed.append(PassedOver(evidence=e.id, reason=reason))
-        else:
-            fitting.append(e)
-    expectation = _expectation(condition, predictions)
-
-    def give(state: State, why: str, extra: Sequence[PassedOver] = ()) -> _Chosen:
-        return _Chosen((), tuple(passed) + tuple(extra), expectation, state, why)
-
-    if not fitting:
-        return give(State.UNMEASURED, _what_would_decide(condition, point))
-    several = sorted({e.candidate or "" for e in fitting})
-    if len(several) > 1:
-        return give(State.UNMEASURABLE, f"it names no candidate, and there are {', '.join(several)}")
-    invalid = [
-        PassedOver(evidence=e.id, reason=f"invalid run: {', '.join(e.spoiled_by)}") for e in fitting if not e.valid
-    ]
-    valid = [e for e in fitting if e.valid]
-    if not valid:
-        return give(State.INVALID_RUN, "; ".join(sorted({p.reason for p in invalid})), invalid)
-    passed += invalid
-    stale = [(e, why) for e in valid if (why := _expired(condition, e, context))]
-    passed += [PassedOver(evidence=e.id, reason=f"expired: {why}") for e, why in stale]
-    current = [e for e in valid if not any(e is s for s, _ in stale)]
-    if not current:
-        newest = max(stale, key=lambda pair: (pair[0].at, pair[0].id))
-        return give(State.EXPIRED, newest[1])
-    best = min(_standing(e) for e in current)
-    top = [e for e in current if _standing(e) == best]
-    newest_piece = max(top, key=lambda e: (e.at, e.id))
-    demand = condition.of.level in (Level.DEMAND, Level.STATIC)
-    used = [e for e in top if (e.at == newest_piece.at if demand else e.contract == newest_piece.contract)]
-    for e in current:
-        if not any(e is u for u in used):
-            reason = "other evidence stands higher" if _standing(e) != best else "newer evidence stands"
-            passed.append(PassedOver(evidence=e.id, reason=reason))
-    return _Chosen(tuple(used), tuple(passed), expectation)
-
-
-def _standing(e: Evidence) -> int:
-    return STANDING.get(e.kind, 0)
-
-
-def _unfit(condition: Condition, e: Evidence, point: str | None, context: Context) -> str:
-    """Why a piece of the right metric, candidate and point cannot be used; empty when it can."""
-    level = condition.of.level
-    if level is Level.DEMAND and e.kind is Kind.MEASURED:
-        return "load in a benchmark is an input, not demand"
-    if (e.kind is Kind.DOCUMENTED) != (level is Level.STATIC) and (
-        e.kind is Kind.DOCUMENTED or e.kind is Kind.MEASURED
-    ):
-        return (
-            "a document is no evidence of speed"
-            if e.kind is Kind.DOCUMENTED
-            else "a measurement does not decide a fact"
-        )
-    if e.statistic != condition.statistic:
-        return f"statistic is {e.statistic}, not {condition.statistic}"
-    if e.definition_version != condition.of.version:
-        return f"definition {e.definition_version}, now {condition.of.version}"
-    return f"the load called {point!r} was another one" if _other_load(e, point, context) else ""
-
-
-def _other_load(e: Evidence, point: str | None, context: Context) -> bool:
-    """Whether the figure was taken at another load than the plan's point of that name."""
-    planned = context.points.get(point) if context.points and point else None
-    return bool(planned and e.load_hash and e.load_hash != planned.load_hash())
-
-
-def _expired(condition: Condition, e: Evidence, context: Context) -> str:
-    if condition.max_age_days is not None and context.now - e.at > timedelta(days=condition.max_age_days):
-        return f"{(context.now - e.at).days} days old, {condition.max_age_days} allowed"
-    decided = context.decided.get(e.candidate or "")
-    seen = context.contracts.get(e.contract or "")
-    if decided and seen:
-        return "; ".join(str(m) for m in moved_fields(decided, seen, condition.tolerance))
-    return ""
-
-
 def _conflict(condition: Condition, pieces: Sequence[Evidence], decision: Decision) -> str:
-    """Two runs, or two starts that decide alone, of the same standing that disagree."""
+    """Two runs, or two starts that decide alone, of the same standing that disagree.
+
+    Days of demand are one story, and of outcomes the worst start decides: neither can conflict.
+    """
+    if condition.of.level is Level.DEMAND or condition.metric in OUTCOMES:
+        return ""
     runs: dict[str, list[Evidence]] = {}
     for e in pieces:
         runs.setdefault(e.run or e.source, []).append(e)
@@ -195,95 +86,76 @@ def _conflict(condition: Condition, pieces: Sequence[Evidence], decision: Decisi
 
 
 def _ratio(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> Verdict:
-    left = _choose(condition, condition.candidate, point, pieces, context)
-    right = _choose(condition, condition.over, point, pieces, context)
-    merged = left._replace(
+    left = choose(condition, condition.candidate, point, pieces, context)
+    right = choose(condition, condition.over, point, pieces, context)
+    both = left._replace(
+        pieces=left.pieces + right.pieces,
         passed_over=left.passed_over + right.passed_over,
-        expectation=_ratio_expectation(condition, point, pieces),
+        expectation=ratio_expectation(condition, point, pieces),
     )
     for side, name in ((left, condition.candidate), (right, condition.over)):
         if side.state:
-            return _open_verdict(condition, merged._replace(state=side.state, why=f"{name}: {side.why}"))
-    a, b = (_contract(side.pieces, context) for side in (left, right))
-    differing_load = {e.load_hash for e in left.pieces} != {e.load_hash for e in right.pieces}
-    agreed = parity(a, b) if a and b else None
-    refused = (
-        "a side states no contract" if agreed is None
-        else "the load differs" if differing_load
-        else "; ".join(str(m) for m in agreed.differences) if agreed.state == "refused"
-        else f"with {agreed.differences[0].field} declared different, only figures per token compare"
-        if agreed.differences and condition.metric not in PER_TOKEN
-        else ""
-    )  # fmt: skip
+            return _open_verdict(condition, both._replace(pieces=(), state=side.state, why=f"{name}: {side.why}"))
+    agreed = _parity(left, right, context)
+    refused = _refusal(condition, left, right, agreed)
     if refused:
-        return _open_verdict(condition, merged._replace(state=State.INVALID_RUN, why=f"not comparable: {refused}"))
-    above, below = list(per_start(left.pieces).values()), list(per_start(right.pieces).values())
-    if min(below) <= 0:
-        return _open_verdict(
-            condition, merged._replace(state=State.UNDECIDED, why=f"{condition.over} delivered nothing")
-        )
+        why = f"not comparable: {refused}"
+        return _open_verdict(condition, both._replace(pieces=(), state=State.INVALID_RUN, why=why))
+    if min(e.value for e in right.pieces) <= 0:
+        why = f"{condition.over} delivered nothing"
+        return _open_verdict(condition, both._replace(pieces=(), state=State.UNDECIDED, why=why))
+    names = tuple(str(m) for m in agreed.differences) if agreed else ()
+    decision = _ratio_decision(condition, left.pieces, right.pieces)
+    return _closed_verdict(condition, decision, both, _ratio_conflict(condition, left, right), names)
+
+
+def _parity(left: Chosen, right: Chosen, context: Context) -> Parity | None:
+    a, b = (_contract(side.pieces, context) for side in (left, right))
+    return parity(a, b) if a and b else None
+
+
+def _refusal(condition: Condition, left: Chosen, right: Chosen, agreed: Parity | None) -> str:
+    """Why the two sides do not compare; empty when they do."""
+    if agreed is None:
+        return "a side states no contract"
+    if {e.load_hash for e in left.pieces} != {e.load_hash for e in right.pieces}:
+        return "the load differs"
+    if agreed.state == "refused":
+        return "; ".join(str(m) for m in agreed.differences)
+    if agreed.differences and condition.metric not in PER_TOKEN:
+        return f"with {agreed.differences[0].field} declared different, only figures per token compare"
+    return ""
+
+
+def _ratio_decision(condition: Condition, left: Sequence[Evidence], right: Sequence[Evidence]) -> Decision:
+    """Slowest start over fastest start bounds the ratio below, fastest over slowest above."""
+    above, below = list(per_start(left).values()), list(per_start(right).values())
     starts = min(len(above), len(below))
     lowest, highest = min(above) / max(below), max(above) / min(below)
     middle = (sum(above) / len(above)) / (sum(below) / len(below))
-    decision = over_starts(condition, [lowest, middle, highest] if starts >= 3 else [middle] * starts)
-    decision = decision._replace(n=starts, interval=(lowest, highest), value=middle)
-    if starts >= 3:
+    decision = over_starts(condition, [lowest, middle, highest] if starts >= MIN_STARTS else [middle] * starts)
+    if starts >= MIN_STARTS:
         shown = f"{quantity(lowest, 'x')} to {quantity(highest, 'x')}"
-        decision = decision._replace(
-            because=f"{shown} over {len(above)} and {len(below)} starts, slowest against fastest"
-        )
-    both = merged._replace(pieces=left.pieces + right.pieces)
-    names = tuple(str(m) for m in agreed.differences) if agreed else ()
-    return _closed_verdict(condition, decision, both, "", names)
+        why = f"{shown} over {len(above)} and {len(below)} starts, slowest against fastest"
+        decision = decision._replace(because=why)
+    return decision._replace(n=starts, interval=(lowest, highest), value=middle)
+
+
+def _ratio_conflict(condition: Condition, left: Chosen, right: Chosen) -> str:
+    """Runs that measured both sides and disagree."""
+    sides = {}
+    for run in sorted({e.run or e.source for e in left.pieces} & {e.run or e.source for e in right.pieces}):
+        ours, theirs = (tuple(e for e in c.pieces if (e.run or e.source) == run) for c in (left, right))
+        decision = _ratio_decision(condition, ours, theirs)
+        if decision.side:
+            sides[run] = decision
+    if {d.side for d in sides.values()} == {"holds", "fails"}:
+        return "; ".join(f"{run}: {d.side}, {quantity(d.value, 'x')}" for run, d in sides.items())
+    return ""
 
 
 def _contract(pieces: Sequence[Evidence], context: Context) -> Contract | None:
     return context.contracts.get(pieces[0].contract or "")
-
-
-def _expectation(condition: Condition, predictions: Sequence[Evidence]) -> str:
-    for kind in PREDICTIONS:
-        of_kind = [e for e in predictions if e.kind is kind]
-        if of_kind:
-            value = max(of_kind, key=lambda e: (e.at, e.id)).value
-            return _predicted(condition, value, kind)
-    return ""
-
-
-def _predicted(condition: Condition, value: float, kind: Kind) -> str:
-    verb = "hold" if condition.holds_for(value) else "fail"
-    return f"predicted to {verb}: {quantity(value, condition.unit)} against {_limit(condition)} ({kind.value})"
-
-
-def _ratio_expectation(condition: Condition, point: str | None, pieces: Sequence[Evidence]) -> str:
-    for kind in PREDICTIONS:
-        sides = [
-            [
-                e
-                for e in pieces
-                if e.kind is kind and e.metric == condition.metric and e.candidate == c and e.load_point == point
-            ]
-            for c in (condition.candidate, condition.over)
-        ]
-        if sides[0] and sides[1] and sides[1][-1].value > 0:
-            return _predicted(condition, sides[0][-1].value / sides[1][-1].value, kind)
-    return ""
-
-
-def _limit(condition: Condition) -> str:
-    if condition.comparison == "between":
-        return f"{quantity(condition.threshold, condition.unit)} to {quantity(condition.upper or 0.0, condition.unit)}"
-    return quantity(condition.threshold, condition.unit)
-
-
-def _what_would_decide(condition: Condition, point: str | None) -> str:
-    level = condition.of.level
-    who = condition.candidate or "the candidate"
-    if level is Level.DEMAND:
-        return f"request logs or monitoring over {condition.window_days or 1} days would decide it"
-    if level is Level.STATIC:
-        return f"a catalogue entry for {who} would decide it"
-    return f"a run of {who}{f' at {point}' if point else ''} would decide it"
 
 
 def _title(condition: Condition) -> str:
@@ -295,14 +167,14 @@ def _title(condition: Condition) -> str:
 
 
 def _unmeasurable(condition: Condition, why: str) -> Verdict:
-    return _open_verdict(condition, _Chosen((), (), "", State.UNMEASURABLE, why))
+    return _open_verdict(condition, Chosen((), (), "", State.UNMEASURABLE, why))
 
 
 def _unmeasured(condition: Condition, why: str) -> Verdict:
-    return _open_verdict(condition, _Chosen((), (), "", State.UNMEASURED, why))
+    return _open_verdict(condition, Chosen((), (), "", State.UNMEASURED, why))
 
 
-def _open_verdict(condition: Condition, chosen: _Chosen) -> Verdict:
+def _open_verdict(condition: Condition, chosen: Chosen) -> Verdict:
     state = chosen.state or State.UNMEASURED
     return Verdict(
         state=state, sentence=f"{_title(condition)}: {state.value}; {chosen.why}.", threshold=condition.threshold,
@@ -311,7 +183,7 @@ def _open_verdict(condition: Condition, chosen: _Chosen) -> Verdict:
 
 
 def _closed_verdict(
-    condition: Condition, decision: Decision, chosen: _Chosen, conflict: str, differences: tuple[str, ...]
+    condition: Condition, decision: Decision, chosen: Chosen, conflict: str, differences: tuple[str, ...]
 ) -> Verdict:
     distance = condition.distance(decision.value)
     relative = distance / abs(condition.threshold) if condition.threshold else None

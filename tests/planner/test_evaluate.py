@@ -241,8 +241,113 @@ def test_negative_twins_of_the_demand_condition(piece, state):
 
 
 def test_a_newer_window_of_demand_replaces_the_older():
-    v = evaluate(SIMPLER, [demand(), demand(value=8, at=NOW + timedelta(days=30))], context())
+    v = evaluate(SIMPLER, [demand(at=NOW - timedelta(days=30)), demand(value=8)], context())
     assert v.state is State.FAILS
+
+
+def days(*peaks: float, last: datetime = NOW) -> list[Evidence]:
+    """One piece a day, the last one ending at `last`."""
+    return [
+        demand(value=p, days=1, id=f"day-{last - timedelta(days=i)}-{p}", at=last - timedelta(days=i))
+        for i, p in enumerate(reversed(peaks))
+    ]
+
+
+def test_four_weekly_imports_add_up():
+    weeks = [e for k in range(4) for e in days(*[5.0] * 7, last=NOW - timedelta(days=7 * k))]
+    assert evaluate(SIMPLER, weeks, context()).state is State.HOLDS
+    assert evaluate(SIMPLER, weeks[:21], context()).state is State.UNDECIDED
+
+
+def test_one_more_day_does_not_hide_the_28_before_it():
+    month = days(*[5.0] * 28, last=NOW - timedelta(days=1))
+    assert evaluate(SIMPLER, [*month, *days(5.0)], context()).state is State.HOLDS
+    assert evaluate(SIMPLER, [*month, *days(9.0)], context()).state is State.FAILS
+
+
+def test_a_peak_that_has_left_the_window_counts_no_more():
+    assert evaluate(SIMPLER, days(9.0, *[4.0] * 28), context()).state is State.HOLDS
+    assert evaluate(SIMPLER, days(9.0, *[4.0] * 27), context()).state is State.FAILS
+
+
+def test_old_and_future_windows_say_nothing_about_today():
+    assert evaluate(SIMPLER, [demand(at=NOW - timedelta(days=400))], context()).state is State.EXPIRED
+    v = evaluate(SIMPLER, [demand(at=NOW + timedelta(days=3))], context())
+    assert v.state is State.UNMEASURED
+    assert "lies ahead" in v.passed_over[0].reason
+
+
+@pytest.mark.parametrize("kind", [Kind.ENTERED, Kind.IMPORTED])
+def test_a_peak_that_somebody_typed_in_decides_nothing(kind):
+    assert evaluate(SIMPLER, [demand(value=4, kind=kind)], context()).state is State.UNMEASURED
+
+
+def test_a_failed_start_is_never_passed_over():
+    """It could not even report its version, so its contract states less; it counts all the same."""
+    silent = CONTRACT.model_copy(update={"observed": {"gpu": "NVIDIA GB10"}})
+    c = context(contracts={x.material_hash(): x for x in (CONTRACT, silent)})
+    condition = parse_condition("vllm: started is true")
+
+    def start(i: int, value: int, contract: Contract) -> Evidence:
+        return Evidence(id=f"s{i}", metric="started", value=value, unit="bool", kind=Kind.MEASURED, source=f"b{i}",
+                        at=NOW - timedelta(hours=9 - i), candidate="vllm",
+                        contract=contract.material_hash())  # fmt: skip
+
+    for order in ((0, 1, 1), (1, 1, 0), (1, 0, 1)):
+        pieces = [start(i, ok, CONTRACT if ok else silent) for i, ok in enumerate(order)]
+        v = evaluate(condition, pieces, c)
+        assert v.state is State.FAILS
+        assert "1 of 3 starts missed it" in v.sentence
+
+
+def share(metric: str, value: float, n: int, start: int = 1) -> Evidence:
+    return ttft(id=f"{metric}-{start}-{n}-{value}", metric=metric, statistic="value", value=value, unit="share", n=n,
+                start=start, exceedances=())  # fmt: skip
+
+
+def test_shares_are_tested_like_percentiles():
+    condition = parse_condition("vllm: error_share <= 5 % at peak")
+    # 0.95^59 = 0.0485: 59 clean requests prove it, 58 do not; 20 of 60 in one start contradict 1,000 clean ones.
+    assert evaluate(condition, [share("error_share", 0.0, 59)], context()).state is State.HOLDS
+    assert evaluate(condition, [share("error_share", 0.0, 58)], context()).state is State.UNDECIDED
+    both = [share("error_share", 0.0, 1000), share("error_share", 20 / 60, 60, 2)]
+    assert evaluate(condition, both, context()).state is State.CONFLICTING
+
+
+def test_that_nothing_ever_fails_is_not_proved_but_all_that_was_seen_can_be_said():
+    clean = [share("completed_share", 1.0, 60)]
+    never = evaluate(parse_condition("vllm: completed_share >= 1 at peak"), clean, context())
+    assert never.state is State.UNDECIDED
+    assert "cannot be proved" in never.sentence
+    assert evaluate(parse_condition("vllm: completed_share is 1 at peak"), clean, context()).state is State.HOLDS
+    missed = [share("completed_share", 59 / 60, 60)]
+    assert evaluate(parse_condition("vllm: completed_share >= 1 at peak"), missed, context()).state is State.FAILS
+
+
+def test_goodput_counted_under_other_levels_is_passed_over():
+    condition = parse_condition("vllm: goodput >= 90 % at peak")
+    piece = share("goodput", 1.0, 200).model_copy(update={"service_levels": "old"})
+    assert evaluate(condition, [piece], context(service_levels="old")).state is State.HOLDS
+    assert evaluate(condition, [piece], context(service_levels="new")).state is State.UNMEASURED
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("vllm: ttft p95 between 1 and 2 s at peak", "one limit"),
+        ("vllm: ttft p95 is 2 s at peak", "one limit"),
+    ],
+)
+def test_a_percentile_against_two_limits_is_unmeasurable(line, why):
+    v = evaluate(parse_condition(line), [ttft()], context())
+    assert v.state is State.UNMEASURABLE
+    assert why in v.sentence
+
+
+def test_the_worst_maximum_decides_a_maximum():
+    condition = parse_condition("vllm: itl max <= 250 ms at peak")
+    gaps = [ttft(id=f"g{i}", metric="itl_ms", statistic="max", value=v, start=i) for i, v in enumerate((100.0, 350.0))]
+    assert evaluate(condition, gaps, context()).state is State.FAILS
 
 
 # Ratios and parity.
