@@ -158,7 +158,9 @@ class Bundling:
 
 
 def _cannot_write(folder: Path, error: OSError) -> InputError:
-    return InputError(f"cannot be written: {error.strerror or error}.", where=str(folder),
+    # pyarrow's errors carry the system's word only at the end of their text: "... [errno 28] No space left on device"
+    why = error.strerror or str(error).rpartition("] ")[2].rstrip(".")
+    return InputError(f"cannot be written: {why}.", where=str(folder),
                       fix="Make room; the same command goes on from here, and finished points are kept.")  # fmt: skip
 
 
