@@ -85,9 +85,10 @@ class Figure(Frozen):
 class Imported(Frozen):
     """Where an imported result comes from, and what of it is taken.
 
-    `from_records` are the metrics that our definitions can be applied to. `not_measured` (metric to reason) is what
-    the source cannot give, `refused` (their name to reason) what it gives under a definition that is not ours,
-    `remarks` (metric to words) what differs in what is taken from records.
+    `loads` is the load in the file's own figures, by load point. `from_records` are the metrics that our definitions
+    can be applied to. `not_measured` (metric to reason) is what the source cannot give, `refused` (their name to
+    reason) what it gives under a definition that is not ours, `remarks` (metric to words) what differs in what is
+    taken from records.
     """
 
     tool: str
@@ -96,6 +97,7 @@ class Imported(Frozen):
     file_sha256: str
     source: str = ""
     licence: str = ""
+    loads: dict[str, str] = {}
     from_records: tuple[str, ...] = ()
     not_measured: dict[str, str] = {}
     refused: dict[str, str] = {}

@@ -47,6 +47,12 @@ def counted(records: Sequence[Record], window: Window) -> list[Record]:
     return [r for r in inside if window.begin_s <= r.scheduled_s <= window.end_s]
 
 
+def cut_off(records: Sequence[Record], window: Window) -> list[Record]:
+    """Requests scheduled in the window that we ended ourselves, at a stop rule or a cancel."""
+    cut = [r for r in records if r.cohort == "load" and r.outcome == "undetermined"]
+    return [r for r in cut if not window.steady or window.begin_s <= r.scheduled_s <= window.end_s]
+
+
 def chunk_weights(r: Record) -> list[float]:
     """Output tokens per chunk; where chunks do not tell, the usage count spread evenly over them."""
     if r.output_tokens is None or sum(r.chunk_tokens) == r.output_tokens:

@@ -10,7 +10,17 @@ from typing import NamedTuple
 from bundle.folder import bundle_sha256, open_bundle
 from bundle.manifest import Figure, Imported, Manifest, Repeat
 from bundle.records import Record, Sample, read_records, read_telemetry
-from bundle.samples import PER_REQUEST, Window, counted, itl_ms, mean_in_flight, steady_window, tokens_in, waves
+from bundle.samples import (
+    PER_REQUEST,
+    Window,
+    counted,
+    cut_off,
+    itl_ms,
+    mean_in_flight,
+    steady_window,
+    tokens_in,
+    waves,
+)
 from bundle.validity import Finding, delta, facts, findings
 from planner.condition_line import format_test
 from planner.conditions import Condition, Evidence, Exceedance, Kind, LoadPoint
@@ -72,11 +82,13 @@ def evidence_of(
         yield from _of_an_import(run, run.manifest.imported, maker, conditions, service_levels)
         return
     yield from _of_the_start(run, maker)
-    for i, data in enumerate(run.repeats):
-        last = i == len(run.repeats) - 1
+    died_at = _died_at(run)
+    for data in run.repeats:
         yield from _of_requests(data, maker, conditions)
         yield from _of_the_run(data, maker, run.manifest, service_levels)
-        yield from _of_the_server(data, maker, run.manifest, last)
+        yield from _of_the_server(data, maker, run.manifest, data.point.name == died_at)
+    if died_at and all(d.point.name != died_at for d in run.repeats):
+        yield from _of_a_death_in_warmup(run.manifest, died_at, maker)
 
 
 class _Maker:
@@ -134,16 +146,20 @@ def _of_an_import(
     known = set(imported.from_records)
     if {level.metric for level in levels} <= known:
         known.add("goodput")
-    origin = f"{imported.tool} {imported.version}".strip()
-    origin = ", ".join(x for x in (origin, imported.file, imported.source, imported.licence) if x)
+    tool = f"{imported.tool} {imported.version}".strip()
+    origin = ", ".join(x for x in (tool, imported.file, imported.source, imported.licence) if x)
+
+    def note(point: str, *more: str) -> str:
+        return "; ".join(x for x in (origin, imported.loads.get(point, ""), *more) if x)
+
     for data in run.repeats:
         for e in (*_of_requests(data, maker, conditions), *_of_the_run(data, maker, run.manifest, levels)):
             if e.metric in known:
-                notes = (origin, imported.remarks.get(e.metric, ""), e.note)
-                yield e.model_copy(update={"note": "; ".join(x for x in notes if x)})
+                remark = imported.remarks.get(e.metric, "")
+                yield e.model_copy(update={"note": note(data.point.name, remark, e.note)})
     points = {p.name: p for p in run.manifest.points}
     for f in run.manifest.figures:
-        yield maker.figure(f, points[f.load_point], "; ".join(x for x in (origin, f.remark) if x))
+        yield maker.figure(f, points[f.load_point], note(f.load_point, f.remark))
 
 
 def _of_the_start(run: RunData, maker: _Maker) -> Iterator[Evidence]:
@@ -155,24 +171,28 @@ def _of_the_start(run: RunData, maker: _Maker) -> Iterator[Evidence]:
         yield maker.make("kv_capacity_tokens", float(start.kv_capacity_tokens))
 
 
+# What a failed request counts as: it never came. One hour stands for never, since a stored figure is finite.
+NEVER_MS = 3_600_000.0
+NEVER = dict.fromkeys(("ttft_ms", "ttft_service_ms", "tpot_ms", "e2e_ms"), NEVER_MS) | {"user_tok_s": 0.0}
+
+
 def _of_requests(data: RepeatData, maker: _Maker, conditions: Sequence[Condition]) -> Iterator[Evidence]:
     load = counted(data.records, data.window)
-    failed = sum(r.outcome == "failed" for r in load)
     crowd = _crowd(data, load)
     block = waves(load, crowd)
     for metric, of in PER_REQUEST.items():
         known = [(v, block[r.request]) for r in load if r.outcome == "ok" and (v := of(r)) is not None]
-        if not known:
+        never = [(NEVER[metric], block[r.request]) for r in load if r.outcome == "failed"]
+        values = [v for v, _ in known + never]
+        if not values:
             continue
-        values = [v for v, _ in known]
-        yield from _statistics(
-            data, maker, conditions, metric, values, failed,
-            effective_n(values, [b for _, b in known]) * (len(values) + failed) / len(values),
-        )  # fmt: skip
+        worth = effective_n([v for v, _ in known], [b for _, b in known]) * len(values) / len(known) if known else 0.0
+        waited = _waited_in_vain(data) if metric in ("ttft_ms", "e2e_ms") else []
+        yield from _statistics(data, maker, conditions, metric, values, worth or float(len(values)), waited)
     gaps = [g for r in load if r.outcome == "ok" for g in itl_ms(r)]
     if gaps:
         steps = len(gaps) / max(1.0, crowd)
-        yield from _statistics(data, maker, conditions, "itl_ms", gaps, 0, steps)
+        yield from _statistics(data, maker, conditions, "itl_ms", gaps, steps, [])
         yield maker.make("itl_ms", max(gaps), "max", data, n=len(gaps))
 
 
@@ -182,35 +202,49 @@ def _crowd(data: RepeatData, load: Sequence[Record]) -> float:
     return float(data.point.in_flight) if timeless and data.point.in_flight else mean_in_flight(load)
 
 
+def _waited_in_vain(data: RepeatData) -> list[float]:
+    """How long, in ms, requests that we cut off had already waited for a first token."""
+    cut = [r for r in cut_off(data.records, data.window) if r.first_token_s is None and r.end_s is not None]
+    return [((r.end_s or 0.0) - r.scheduled_s) * 1000 for r in cut]
+
+
 def _statistics(
     data: RepeatData, maker: _Maker, conditions: Sequence[Condition], metric: str, values: Sequence[float],
-    failed: int, effective: float,
+    effective: float, waited: Sequence[float],
 ) -> Iterator[Evidence]:  # fmt: skip
-    n = len(values) + failed
+    """Percentiles and mean with counted exceedances.
+
+    A request that we cut off after it had waited past every asked threshold counts as one that never came; the others
+    that we cut off are not judged.
+    """
     for statistic in (*PERCENTILES, "mean"):
-        value = sum(values) / len(values) if statistic == "mean" else percentile(values, float(statistic[1:]))
-        yield maker.make(
-            metric, value, statistic, data, n=n, effective_n=min(float(n), effective),
-            exceedances=_exceedances(conditions, metric, statistic, values, failed),
-        )  # fmt: skip
-
-
-def _exceedances(
-    conditions: Sequence[Condition], metric: str, statistic: str, values: Sequence[float], failed: int
-) -> tuple[Exceedance, ...]:
-    """Samples beyond each asked threshold; a failed request is beyond every threshold."""
-    asked = {
-        (c.threshold, c.comparison)
-        for c in conditions
-        if c.metric == metric and c.statistic == statistic and c.comparison in ("<=", ">=") and not c.over
-    }
-    return tuple(
-        Exceedance(
-            threshold=t, comparison="<=" if op == "<=" else ">=",
-            beyond=failed + sum((v > t) if op == "<=" else (v < t) for v in values),
+        asked = _asked(conditions, metric, statistic)
+        limit = max((t for t, op in asked if op == "<="), default=None)
+        in_vain = sum(w > limit for w in waited) if limit is not None else 0
+        all_values = [*values, *([NEVER.get(metric, NEVER_MS)] * in_vain)]
+        n = len(all_values)
+        value = sum(all_values) / n if statistic == "mean" else percentile(all_values, float(statistic[1:]))
+        beyond = tuple(
+            Exceedance(
+                threshold=t,
+                comparison="<=" if op == "<=" else ">=",
+                beyond=sum((v > t) if op == "<=" else (v < t) for v in all_values),
+            )
+            for t, op in asked
         )
-        for t, op in sorted(asked)
-    )  # fmt: skip
+        worth = min(float(n), effective + in_vain)
+        yield maker.make(metric, value, statistic, data, n=n, effective_n=worth, exceedances=beyond)
+
+
+def _asked(conditions: Sequence[Condition], metric: str, statistic: str) -> list[tuple[float, str]]:
+    """Thresholds that conditions ask about, with their comparison."""
+    return sorted(
+        {
+            (c.threshold, c.comparison)
+            for c in conditions
+            if c.metric == metric and c.statistic == statistic and c.comparison in ("<=", ">=") and not c.over
+        }
+    )
 
 
 def _of_the_run(
@@ -220,7 +254,6 @@ def _of_the_run(
     if not load:
         return
     n, length = len(load), data.window.length_s
-    good = [r for r in load if r.outcome == "ok"]
     if length > 0:
         speed = tokens_in(data.records, data.window.begin_s, data.window.end_s) / length
         yield maker.make("output_tok_s", speed, data=data, n=n)
@@ -230,12 +263,27 @@ def _of_the_run(
         bound = manifest.bound_tok_s.get(data.point.name)
         if bound:
             yield maker.make("measured_over_bound", speed / bound, data=data, n=n)
-    yield maker.make("error_share", (n - len(good)) / n, data=data, n=n)
-    yield maker.make("completed_share", len(good) / n, data=data, n=n)
+    block = waves(load, _crowd(data, load))
+
+    def share(metric: str, hits: Sequence[bool], cut: int = 0, levels: str | None = None) -> Evidence:
+        """A share of requests with its worth in independent samples; `cut` are cut-off ones that count as misses."""
+        worth = effective_n([float(h) for h in hits], [block[r.request] for r in load]) + cut
+        total = len(hits) + cut
+        return maker.make(
+            metric, sum(hits) / total, data=data, n=total, effective_n=min(float(total), worth), service_levels=levels
+        )
+
+    cut = len(cut_off(data.records, data.window))
+    yield share("error_share", [r.outcome != "ok" for r in load])
+    yield share("completed_share", [r.outcome == "ok" for r in load], cut)
     if service_levels:
-        met = sum(_meets(r, service_levels) for r in good)
-        levels = sha256_of([format_test(c) for c in service_levels])
-        yield maker.make("goodput", met / n, data=data, n=n, service_levels=levels)
+        met = [r.outcome == "ok" and _meets(r, service_levels) for r in load]
+        yield share("goodput", met, cut, levels_hash(service_levels))
+
+
+def levels_hash(service_levels: Sequence[Condition]) -> str:
+    """Identity of the service levels that a goodput was counted under."""
+    return sha256_of([format_test(c) for c in service_levels])
 
 
 def _meets(r: Record, service_levels: Sequence[Condition]) -> bool:
@@ -247,11 +295,32 @@ def _meets(r: Record, service_levels: Sequence[Condition]) -> bool:
     return True
 
 
-def _of_the_server(data: RepeatData, maker: _Maker, manifest: Manifest, last: bool) -> Iterator[Evidence]:
+def _died_at(run: RunData) -> str | None:
+    """The load point at which the server died: the last one measured if requests failed there, else the next one."""
+    start = run.manifest.engine_start
+    if not start.started or not (start.oom or start.restarts):
+        return None
+    done = [d.point.name for d in run.repeats]
+    ahead = [p.name for p in run.manifest.points if p.name not in done]
+    if done and (run.repeats[-1].repeat.failed or not ahead):
+        return done[-1]
+    return ahead[0] if ahead else None
+
+
+def _of_a_death_in_warmup(manifest: Manifest, died_at: str, maker: _Maker) -> Iterator[Evidence]:
+    """Outcomes of a load point at which the server died before the first counted request."""
+    point = next(p for p in manifest.points if p.name == died_at)
+    where = {"load_point": point.name, "load_hash": point.load_hash(), "note": "the server died in warm-up"}
+    values = {"oom": manifest.engine_start.oom, "restarts": manifest.engine_start.restarts, "completed_share": 0}
+    for metric, value in values.items():
+        piece = maker.make(metric, float(value))
+        yield piece.model_copy(update=where | {"id": f"{piece.id}@{died_at}"})
+
+
+def _of_the_server(data: RepeatData, maker: _Maker, manifest: Manifest, died_here: bool) -> Iterator[Evidence]:
     start = manifest.engine_start
-    # A death belongs to the load point during which it happened: the last one of the bundle.
-    yield maker.make("oom", float(start.oom if last else 0), data=data)
-    yield maker.make("restarts", float(start.restarts if last else 0), data=data)
+    yield maker.make("oom", float(start.oom if died_here else 0), data=data)
+    yield maker.make("restarts", float(start.restarts if died_here else 0), data=data)
     for name in ("kv_use", "running", "waiting"):
         values = [s.value for s in data.telemetry if s.name == name]
         if values:

@@ -16,8 +16,10 @@ from planner.statistics import percentile
 
 ALL = ("all",)
 NOTE: tuple[str, ...] = ()
+OF_THE_SERVER = frozenset({"started", "startup_s", "oom", "restarts"})
 LATENCY = ("ttft_ms", "ttft_service_ms", "itl_ms", "tpot_ms", "user_tok_s", "e2e_ms", "goodput")
 FROM_PREFILL = ("ttft_ms", "ttft_service_ms", "e2e_ms", "output_tok_s", "goodput", "measured_over_bound")
+SPEED = (*LATENCY, "output_tok_s", "request_rate", "measured_over_bound", "kv_use", "waiting", "preemptions")
 TOKENS = ("output_tok_s", "tpot_ms", "user_tok_s", "goodput", "measured_over_bound")
 
 
@@ -49,7 +51,7 @@ RULES: tuple[Rule, ...] = (
     Rule("prompt-length", "prompt_length_off_share", 0.05, ALL, "{:.0%} of the prompts arrived at another length"),
     Rule("prefix-cache", "prefix_hit_beyond_plan", 0.1, FROM_PREFILL,
          "the prefix cache served {:.0%} of the prompt tokens more than planned"),
-    Rule("concurrency-not-reached", "running_short_share", 0.1, ALL,
+    Rule("concurrency-not-reached", "running_short_share", 0.1, SPEED,
          "the server never ran the asked number of requests at once: {:.0%} short"),
     Rule("clock-step", "clock_step_ms", 5.0, LATENCY, "the wall clock stepped by {:.0f} ms during the repeat"),
     Rule("stamps-dropped", "stamps_dropped", 0.0, NOTE,
@@ -79,8 +81,8 @@ class Finding(NamedTuple):
         return f"{self.rule.id}: {self.rule.sentence.format(self.value)}"
 
     def spoils(self, metric: str) -> bool:
-        """Whether it spoils that metric."""
-        return self.rule.spoils == ALL or metric in self.rule.spoils
+        """Whether it spoils that metric; what the server itself did (started, died) is never spoiled."""
+        return (self.rule.spoils == ALL and metric not in OF_THE_SERVER) or metric in self.rule.spoils
 
 
 def facts(

@@ -47,18 +47,19 @@ def bundle(
     folder: Path, records: list[Record] | None = None, *, point: LoadPoint = POINT, start: int = 1,
     candidate: str = "vllm", kind: Kind = Kind.SIMULATED, started: bool = True, telemetry: list[Sample] | None = None,
     counters: tuple[dict[str, float], dict[str, float]] = ({}, {}), plan_sha256: str = "p" * 64,
-    contract: Contract | None = None, kv_capacity_tokens: int | None = None, **repeat: object,
+    contract: Contract | None = None, kv_capacity_tokens: int | None = None,
+    engine: dict[str, int] | None = None, repeats: bool = True, **repeat: object,
 ) -> Path:  # fmt: skip
     """Write and seal a bundle with one repeat."""
     folder.mkdir(parents=True, exist_ok=True)
-    repeats = ()
-    if started:
+    made = ()
+    if started and repeats:
         records = closed_loop() if records is None else records
         (folder / "records").mkdir(exist_ok=True)
         write_records(folder / "records" / "r1.parquet", records)
         samples = [Sample(0.5, "running", float(point.in_flight or 1))] if telemetry is None else telemetry
         write_telemetry(folder / "telemetry.parquet", samples)
-        repeats = (
+        made = (
             Repeat.model_validate({
                 "load_point": point.name, "repeat": 1, "t0_unix_s": 1.8e9, "duration_s": 5.0, "scheduled": len(records),
                 "ok": sum(r.outcome == "ok" for r in records), "failed": sum(r.outcome == "failed" for r in records),
@@ -71,10 +72,11 @@ def bundle(
         candidate=candidate, engine="vllm", stage="A", start=start, created_at="2026-11-29T10:00:00+00:00",
         finished_at="2026-11-29T10:05:00+00:00", status="complete" if started else "failed",
         contract=contract or Contract(candidate={"output_length": "fixed", "max_num_seqs": "16"}),
-        engine_start=EngineStart(url="http://127.0.0.1:1", started=started, startup_s=12.0 if started else None,
+        engine_start=EngineStart(**(engine or {}), url="http://127.0.0.1:1", started=started,
+                                 startup_s=12.0 if started else None,
                                  exit_code=None if started else 1,
                                  kv_capacity_tokens=kv_capacity_tokens, error="" if started else "exited with code 1"),
-        points=(point,), repeats=repeats, bound_tok_s={point.name: 62.5},
+        points=(point,), repeats=made, bound_tok_s={point.name: 62.5},
     )  # fmt: skip
     seal(folder, manifest)
     return folder

@@ -75,12 +75,53 @@ def test_failures_count_as_beyond_and_stay_in_n(tmp_path):
     assert by(found, "user_tok_s", "p5").beyond(19, ">=") == 1
     assert by(found, "error_share").value == pytest.approx(1 / 7)
     assert by(found, "goodput").value == pytest.approx(6 / 7)
+    assert ttft.value > 250  # a request that never came is later than any limit
 
 
 def test_requests_that_we_cancelled_are_not_judged(tmp_path):
     records = closed_loop()
     records[9] = records[9]._replace(outcome="undetermined")
-    assert by(summarise(bundle(tmp_path, records)), "error_share").n == 6
+    found = summarise(bundle(tmp_path, records))
+    assert by(found, "error_share").n == 6
+    assert by(found, "completed_share").value == pytest.approx(6 / 7)  # it did not complete, whoever ended it
+
+
+def test_a_server_that_fails_every_request_has_failed(tmp_path):
+    promise = parse_condition("ttft p95 <= 2 s at parallel-2")
+    slow = parse_condition("user_tok_s p5 >= 20 tok/s at parallel-2")
+    late = parse_condition("ttft p95 >= 5 s at parallel-2")
+    records = [request(i, i * 0.35, outcome="failed") for i in range(10)]
+    found = summarise(bundle(tmp_path, records), [promise, slow, late])
+    ttft = by(found, "ttft_ms", "p95")
+    assert (ttft.n, ttft.beyond(2000, "<="), ttft.beyond(5000, ">=")) == (7, 7, 0)
+    assert by(found, "user_tok_s", "p5").beyond(20, ">=") == 7
+    assert by(found, "ttft_ms", "mean").value == 3_600_000
+    assert by(found, "user_tok_s", "p5").value == 0
+
+
+def test_requests_cut_off_after_waiting_past_the_promise_are_beyond_it(tmp_path):
+    promise = parse_condition("ttft p95 <= 250 ms at parallel-2")
+    records = closed_loop()
+    waiting = [request(10 + i, 2.0, outcome="undetermined", end_s=2.0 + s) for i, s in enumerate((0.2, 700.0, 700.0))]
+    ttft = by(summarise(bundle(tmp_path, [*records, *waiting]), [promise]), "ttft_ms", "p95")
+    assert (ttft.n, ttft.beyond(250, "<=")) == (9, 2)  # seven in the window, two that had waited 700 s
+
+
+def test_an_out_of_memory_death_is_seen_whatever_else_is_void(tmp_path):
+    start = {"oom": 1, "restarts": 1}
+    records = [request(i, i * 0.35, outcome="failed") for i in range(10)]
+    short = [Sample(0.5, "running", 1.0)]
+    found = summarise(bundle(tmp_path / "a", records, telemetry=short, engine=start))
+    assert any(s.startswith("concurrency-not-reached") for s in by(found, "output_tok_s").spoiled_by)
+    for metric, value in (("oom", 1), ("restarts", 1), ("completed_share", 0), ("error_share", 1)):
+        assert (by(found, metric).value, by(found, metric).valid) == (value, True)
+
+
+def test_a_death_in_warm_up_belongs_to_the_point_that_was_warming_up(tmp_path):
+    found = summarise(bundle(tmp_path, repeats=False, engine={"oom": 1, "restarts": 1}))
+    assert [(e.metric, e.load_point, e.value) for e in found if e.load_point] == [
+        ("oom", "parallel-2", 1), ("restarts", "parallel-2", 1), ("completed_share", "parallel-2", 0),
+    ]  # fmt: skip
 
 
 def test_a_failed_start_is_evidence_of_that_and_of_nothing_else(tmp_path):
