@@ -6,6 +6,7 @@ After every repeat the manifest as it would be sealed now is kept in a file besi
 
 from __future__ import annotations
 
+import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,8 +159,7 @@ class Bundling:
 
 
 def _cannot_write(folder: Path, error: OSError) -> InputError:
-    # pyarrow's errors carry the system's word only at the end of their text: "... [errno 28] No space left on device"
-    why = error.strerror or str(error).rpartition("] ")[2].rstrip(".")
+    why = os.strerror(error.errno) if error.errno else str(error)  # pyarrow's text names its own calls
     return InputError(f"cannot be written: {why}.", where=str(folder),
                       fix="Make room; the same command goes on from here, and finished points are kept.")  # fmt: skip
 
