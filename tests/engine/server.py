@@ -38,7 +38,7 @@ def command(port: int, *more: str, max_num_seqs: int, max_model_len: int = 2048)
         str(ENGINE_PYTHON), "-m", "vllm.entrypoints.openai.api_server",
         "--model", str(MODEL), "--served-model-name", NAME,
         "--host", "127.0.0.1", "--port", str(port),
-        "--dtype", "float32", "--enforce-eager",
+        "--dtype", "float32", "--enforce-eager", "--disable-uvicorn-access-log",
         "--max-model-len", str(max_model_len), "--max-num-seqs", str(max_num_seqs), *more,
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.engine.tiny_model import corpus, revision_of
+from tests.engine.tiny_model import corpus, revision_of, writes_text
 
 
 def test_the_revision_is_what_sha256sum_says_about_names_and_contents(tmp_path: Path) -> None:
@@ -33,3 +33,11 @@ def test_the_tokenizer_learns_from_the_same_two_thousand_lines_everywhere() -> N
     assert lines == corpus()
     assert len(lines) == 2000
     assert {len(line.split()) for line in lines} == {12}
+
+
+def test_only_tokens_that_are_whole_characters_may_be_written() -> None:
+    assert writes_text("server")
+    assert writes_text("\u0120the")  # a leading blank
+    assert not writes_text("\u00e3")  # byte 0xE3, the first of three in most Japanese characters
+    assert not writes_text("\u010a")  # a line break
+    assert not writes_text("<|im_end|>")
