@@ -6,6 +6,7 @@ noted (context), and what a difference between two candidates means.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -53,6 +54,7 @@ FIELDS: tuple[Field, ...] = (
 )
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
 
+UNSTATED = ("", "unknown")
 Tolerance = Literal["exact", "patch", "minor", "any"]
 _KEPT_PARTS = {"exact": 99, "patch": 2, "minor": 1, "any": 0}
 
@@ -78,8 +80,9 @@ class Contract(Frozen):
     declared_differences: tuple[str, ...] = ()
 
     def stated(self) -> dict[str, str]:
-        """All stated fields of the three parts."""
-        return {k: v for part in (self.shared, self.candidate, self.observed) for k, v in part.items() if v}
+        """All stated fields of the three parts; what is called unknown is not stated."""
+        parts = (self.shared, self.candidate, self.observed)
+        return {k: v for part in parts for k, v in part.items() if v.strip().lower() not in UNSTATED}
 
     def material(self) -> dict[str, str]:
         """Stated fields that void older evidence when they change; unknown fields count as context."""
@@ -88,6 +91,10 @@ class Contract(Frozen):
     def material_hash(self) -> str:
         """SHA-256 of the material fields."""
         return sha256_of(self.material())
+
+    def full_hash(self) -> str:
+        """SHA-256 of all of it, declared differences and context too: what a contract is stored under."""
+        return sha256_of(self.model_dump(mode="json"))
 
 
 class Parity(NamedTuple):
@@ -121,7 +128,8 @@ def parity(left: Contract, right: Contract) -> Parity:
 def moved_fields(decided: Contract, seen: Contract, tolerance: Tolerance = "minor") -> tuple[Moved, ...]:
     """Material fields stated in both contracts that differ by more than the version tolerance.
 
-    `patch` lets 0.33.0 -> 0.33.1 pass, `minor` 0.33 -> 0.34, `any` every version; other fields must be equal.
+    `patch` lets 0.33.0 -> 0.33.1 pass, `minor` 0.33 -> 0.34, `any` every version; other fields must be equal. Versions
+    are compared without what only decorates them: a leading v or b, a commit, a local build label.
     """
     a, b = decided.material(), seen.material()
     return tuple(
@@ -135,4 +143,13 @@ def _version_tolerated(name: str, a: Mapping[str, str], b: Mapping[str, str], to
     if not name.startswith("engine_version"):
         return False
     kept = _KEPT_PARTS[tolerance]
-    return a[name].split(".")[:kept] == b[name].split(".")[:kept]
+    return version_parts(a[name])[:kept] == version_parts(b[name])[:kept]
+
+
+# v0.33.0 (tags), 0.33.0+cpu (PEP 440 local label), b11434-abc1234 and 11434 (abc1234) (llama.cpp's build_info)
+_DECORATION = re.compile(r"^(?:version:?\s*)?[vb]?(?=\d)|\+[\w.]+$|-g?[0-9a-f]{6,40}$|\s*\([^)]*\)$")
+
+
+def version_parts(text: str) -> tuple[str, ...]:
+    """The parts of a version between its dots; a text that is no version is one part, itself."""
+    return tuple(_DECORATION.sub("", text.strip().lower()).split("."))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from planner.contract import FIELD, FIELDS, Contract, moved_fields, parity
 
 FULL = {f.name: "x" for f in FIELDS}
@@ -49,3 +51,40 @@ def test_context_fields_do_not_enter_the_material_hash():
 def test_what_moved_between_decision_and_today():
     moved = moved_fields(contract(engine_version="0.33.0"), contract(engine_version="1.0.0"), "minor")
     assert [str(m) for m in moved] == ["engine_version: 0.33.0 -> 1.0.0"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reported"),
+    [
+        ("0.33.0", "v0.33.0"),
+        ("0.25.1", "0.25.1+cpu"),
+        ("11434", "b11434-a1b2c3d"),
+        ("b11434", "11434 (a1b2c3d)"),
+        ("b11434", "version: 11434 (a1b2c3d)"),
+    ],
+)
+def test_decoration_makes_no_other_version(asked, reported):
+    assert moved_fields(contract(engine_version=asked), contract(engine_version=reported), "exact") == ()
+
+
+def test_a_release_candidate_is_another_version_only_when_the_version_must_be_exact():
+    final = contract(engine_version="0.33.0")
+    for candidate in (contract(engine_version="0.33.0rc1"), contract(engine_version="v0.33.0-rc1")):
+        assert moved_fields(candidate, final, "patch") == ()
+        assert len(moved_fields(candidate, final, "exact")) == 1
+
+
+def test_two_texts_that_are_no_versions_are_compared_as_they_stand():
+    assert moved_fields(contract(engine_version="nightly"), contract(engine_version="nightly"), "exact") == ()
+    assert len(moved_fields(contract(engine_version="nightly"), contract(engine_version="main"), "minor")) == 1
+
+
+def test_unknown_is_not_stated():
+    assert moved_fields(contract(engine_version="0.33.0"), contract(engine_version="Unknown"), "exact") == ()
+    assert [d.field for d in parity(contract(gpu="unknown"), contract(gpu="unknown")).differences] == ["gpu"]
+
+
+def test_contracts_that_differ_in_what_was_declared_or_in_context_are_stored_apart():
+    declared = contract().model_copy(update={"declared_differences": ("quantization",)})
+    assert contract().material_hash() == declared.material_hash()
+    assert len({c.full_hash() for c in (contract(), declared, contract(driver="y"))}) == 3
