@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bundle.summary import read_run, summarise
 from planner.condition_line import format_condition
-from planner.conditions import Condition, LoadPoint
+from planner.conditions import Condition, Evidence, LoadPoint
 from planner.poc import Launch, StageRule
 
 
@@ -41,14 +41,19 @@ def setting_from(folders: Sequence[Path], rule: StageRule) -> Setting | None:
 
 
 def _kept(folders: Sequence[Path], keeps: Condition, ladder: list[LoadPoint]) -> list[LoadPoint]:
-    values: dict[str, list[float]] = {}
+    """The points up to which the promise is kept, by the value of each repeat.
+
+    This sets a knob and is no verdict: one start can prove nothing. Failed requests count as never, and a point whose
+    figures are spoiled keeps nothing.
+    """
+    found: dict[str, list[Evidence]] = {}
     for e in (e for folder in folders for e in summarise(folder)):
         if e.metric == keeps.metric and e.statistic == keeps.statistic and e.load_point:
-            values.setdefault(e.load_point, []).append(e.value)
+            found.setdefault(e.load_point, []).append(e)
     kept: list[LoadPoint] = []
     for point in ladder:
-        found = values.get(point.name)
-        if not found or not all(keeps.holds_for(v) for v in found):
+        pieces = found.get(point.name)
+        if not pieces or not all(e.valid and keeps.holds_for(e.value) for e in pieces):
             break
         kept.append(point)
     return kept

@@ -20,7 +20,9 @@ from planner.contract import Tolerance
 from planner.errors import InputError, UnknownName
 from planner.metrics import UNITS, metric, to_base
 
-_NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
+# A comma separates thousands, never decimals: "1,5" is refused rather than read as fifteen.
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?![\d.,])"
+_NEEDS_UNIT = frozenset({"ms", "s", "tok/s", "req/s"})
 _HEAD = re.compile(
     r"^(?:(?P<cand>[\w.-]+)(?:\s+over\s+(?P<over>[\w.-]+))?\s*:\s+)?(?P<metric>[A-Za-z_]\w*)(?P<rest>.*)$"
 )
@@ -71,7 +73,15 @@ def parse_condition(line: str) -> Condition:
             if unit != "x":
                 raise _fault(line, f"a ratio is in x, not {unit}")
             return value
-        return to_base(value, unit, found)
+        if not unit_match and found.unit in _NEEDS_UNIT:
+            way_out = (
+                f"Write {number} s or {number} ms." if found.unit in ("ms", "s") else f"Write {number} {found.unit}."
+            )
+            raise InputError(f"{number} of what?", where=f"condition '{line}'", fix=way_out)
+        in_base = to_base(value, unit, found)
+        if found.unit == "share" and in_base > 1:
+            raise _fault(line, f"a share runs from 0 to 1, so {number} is too much; write {number} %")
+        return in_base
 
     fields: dict[str, object] = {}
     rest = rest.strip()
@@ -122,7 +132,7 @@ def format_number(value: float) -> str:
 
 def _threshold(c: Condition, value: float) -> str:
     if c.unit == "bool":
-        return "true" if value else "false"
+        return ("true" if value else "false") if c.comparison == "is" else format_number(value)
     if c.unit == "ms" and value >= 1000 and value / 1000 * 1000 == value:
         return f"{format_number(value / 1000)} s"
     number = format_number(value)

@@ -49,7 +49,8 @@ def load_points(r: Requirements, limit: int, requests_per_point: int = 24) -> tu
             input_tokens=r.input_tokens,
             output_tokens=r.output_tokens,
             shared_prefix=r.shared_prefix_share or 0.0,
-            requests=max(requests_per_point, 4 * in_flight),
+            # The first two rounds are not counted, and three starts must leave 59 for a p95 (0.95^59 < 0.05).
+            requests=max(requests_per_point + 2 * in_flight, 4 * in_flight),
             warmup_requests=min(2 * in_flight, 16),
         )
 
@@ -107,10 +108,10 @@ def hypotheses(r: Requirements, roles: Roles, candidates: Sequence[str]) -> tupl
     found = [
         Hypothesis(
             id="H1",
-            statement="Each candidate starts on this GPU and answers.",
+            statement="Each candidate starts on this machine and answers.",
             conditions=lines(
                 *(f"{c}: started is true" for c in candidates),
-                *(f"{c}: completed_share >= 1 at single" for c in candidates),
+                *(f"{c}: completed_share is 1 at single" for c in candidates),
             ),
             method="Smallest configuration, one request at a time.",
             if_rejected="Back to the choice of hardware; keep llama.cpp for the baseline only.",
@@ -150,7 +151,7 @@ def hypotheses(r: Requirements, roles: Roles, candidates: Sequence[str]) -> tupl
             conditions=lines(
                 f"{f}: oom <= 0 at overload",
                 f"{f}: restarts <= 0 at overload",
-                f"{f}: completed_share >= 1 at overload",
+                f"{f}: completed_share >= 95 % at overload",
                 f"{f}: waiting max >= 1 at overload",
             ),
             method="Offer twice the batch limit and watch the queue, memory and restarts.",

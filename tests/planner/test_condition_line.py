@@ -57,6 +57,12 @@ def test_the_promise_prints_as_people_write_it():
         ("measured_over_bound between 0.9 and 0.3 x at peak", "from small to large"),
         ("over ollama: output_tok_s >= 3 x", "unknown metric 'over'"),
         ("", "Write it like"),
+        ("ttft p95 <= 1,5 s at peak", "no comparison"),
+        ("ttft p95 <= 2 at peak", "Write 2 s or 2 ms."),
+        ("user_tok_s p5 >= 20 at peak", "Write 20 tok/s."),
+        ("error_share <= 5 at peak", "write 5 %"),
+        ("ttft p95 <= -2 s at peak", "no comparison"),
+        ("ttft p95 <= 2 s at peak near 1,5 %", "not understood"),
     ],
 )
 def test_a_wrong_line_says_what_and_what_would_be_right(line, says):
@@ -78,15 +84,17 @@ _numbers = st.floats(0.001, 1e6).map(lambda x: float(f"{x:.6g}"))
 def conditions(draw: st.DrawFn) -> Condition:
     metric = draw(st.sampled_from(sorted(METRICS)))
     row = METRICS[metric]
-    comparison = draw(st.sampled_from(["<=", ">=", "between"])) if row.unit != "bool" else "is"
+    comparison = draw(st.sampled_from(["<=", ">=", "between"] if row.unit != "bool" else ["is", "<=", ">="]))
     threshold = draw(st.sampled_from([0.0, 1.0])) if row.unit == "bool" else draw(_numbers)
+    if row.unit == "share":
+        threshold = min(threshold, 0.5) if comparison == "between" else min(threshold, 1.0)
     candidate = draw(st.none() | _names)
     return Condition(
         metric=metric,
         statistic=draw(st.sampled_from(row.statistics)),
         comparison=comparison,
         threshold=threshold,
-        upper=threshold + draw(_numbers) if comparison == "between" else None,
+        upper=min(threshold + draw(_numbers), 1.0 if row.unit == "share" else 1e9) if comparison == "between" else None,
         candidate=candidate,
         over=draw(st.none() | _names) if candidate and row.unit != "bool" else None,
         load_points=draw(
