@@ -1,6 +1,6 @@
-"""The instrument's terminal entry: python -m bench run | check | emulate | summary.
+"""The instrument's terminal entry: python -m bench run | check | emulate | summary | import | compare.
 
-Exit codes: 0 done, 1 done but a server failed, 2 the input is wrong, 130 cancelled.
+Exit codes: 0 done, 1 done but a server failed or two bundles do not compare, 2 the input is wrong, 130 cancelled.
 """
 
 from __future__ import annotations
@@ -70,7 +70,34 @@ def _parser() -> argparse.ArgumentParser:
                        "python -m bench summary results")  # fmt: skip
     summary.add_argument("folder", type=Path, help="a bundle, or a folder of bundles")
     summary.add_argument("--json", action="store_true", help="print the evidence as JSON")
+    _add_import(commands)
+    compare = _command(commands, "compare", _compare, "set two bundles side by side, if their contracts allow it",
+                       "python -m bench compare results/vllm-A-start1 results/ollama-A-start1")  # fmt: skip
+    compare.add_argument("left", type=Path, help="folder of one bundle")
+    compare.add_argument("right", type=Path, help="folder of the other")
+    compare.add_argument("--json", action="store_true", help="print the rows as JSON")
     return parser
+
+
+def _add_import(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "import", _import, "make a bundle from another tool's result file",
+                      "python -m bench import bench.json --candidate vllm --out results --source 'team B'")  # fmt: skip
+    parser.add_argument("file", type=Path, help="result of vllm bench serve, SGLang, GuideLLM, AIPerf or llama.cpp")
+    parser.add_argument("--candidate", required=True, help="candidate whose result it is")
+    parser.add_argument("--out", type=Path, help="folder for the bundle")
+    parser.add_argument("--plan", type=Path, help="plan file that candidate and load points are held against")
+    parser.add_argument("--point", action="append", default=[], metavar="[LOAD=]POINT",
+                        help="load point of the plan that a load of the file stands for")  # fmt: skip
+    parser.add_argument("--source", default="", help="where the file comes from")
+    parser.add_argument("--licence", default="", help="licence of the file, or who allowed its use")
+    parser.add_argument("--state", action="append", default=[], metavar="FIELD=VALUE",
+                        help="contract field that the file does not say, such as gpu=GB10")  # fmt: skip
+    parser.add_argument("--in-flight", type=int, help="requests in flight, where the file does not say")
+    parser.add_argument("--rate", type=float, help="requests per second, where the file does not say")
+    parser.add_argument("--date", default="", help="day of the run (2026-08-14), where the file does not say")
+    parser.add_argument("--format", default="", help="format name, if it is not recognised")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _command(
@@ -107,6 +134,18 @@ def _summary(options: argparse.Namespace) -> int:
     from bench import commands
 
     return commands.summary(options)
+
+
+def _import(options: argparse.Namespace) -> int:
+    from bench.importers import command
+
+    return command.run(options)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from bench import compare
+
+    return compare.run(options)
 
 
 def _emulate(options: argparse.Namespace) -> int:

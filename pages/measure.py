@@ -7,16 +7,17 @@ import streamlit as st
 
 from db.jobs import FINAL
 from planner.units import format_duration
-from services.arrivals import Arrived, bring_in_table, bring_in_usage, bring_in_zip
+from services.arrivals import Arrived, bring_in_foreign, bring_in_table, bring_in_usage, bring_in_zip
 from services.filled import blank_table, columns_of, rows_of
+from services.foreign import Said
 from services.jobs import cancel_job, collect, progress, start_job, stop_job
 from services.usage import EXAMPLE, read_usage_file
 from services.workspace import now
-from ui.cached import workspace
+from ui.cached import seen_in, workspace
 from ui.parts import flash, go_to, head, kind_badge, next_step, plain, shown_errors
 from ui.session import author, open_case, signed
 from ui.text import t
-from ui.views import runs_frame
+from ui.views import foreign_frame, runs_frame
 
 ws = workspace()
 state = open_case()
@@ -77,6 +78,7 @@ for job in active:
 WAYS = {
     "here": t("Run here"),
     "box": t("On the GPU box"),
+    "theirs": t("Import results"),
     "hand": t("Fill in by hand"),
     "usage": t("Observed usage"),
 }
@@ -130,6 +132,51 @@ elif way == "box":
                 arrived,
                 t("{new} runs came in, {old} were there already.", new=new, old=len(arrived.taken) - new),
             )
+
+elif way == "theirs":
+    st.markdown(
+        f"{kind_badge('imported')} "
+        + t("A result of `vllm bench serve`, SGLang, GuideLLM, AIPerf, `llama-bench`, `llama-batched-bench` or "
+            "llama-benchy. The load is read from the file; what it defines otherwise is left out by name.")
+    )  # fmt: skip
+    upload = st.file_uploader(t("Result file"), type=["json", "jsonl", "md", "txt", "log"], key=f"theirs-{case.slug}")
+    a, b, c = st.columns(3)
+    candidate = a.selectbox(t("Candidate"), [x.id for x in state.plan.candidates], key=f"theirs-who-{case.slug}")
+    source = b.text_input(t("From"), placeholder=t("who measured it, or its address"), key=f"theirs-from-{case.slug}")
+    licence = c.text_input(t("Licence"), placeholder=t("or who allowed its use"), key=f"theirs-may-{case.slug}")
+    with st.expander(t("What the file does not say")):
+        d, e, f = st.columns(3)
+        in_flight = d.number_input(t("In flight"), min_value=1, value=None, key=f"theirs-n-{case.slug}")
+        rate = e.number_input(t("Rate (req/s)"), min_value=0.001, value=None, key=f"theirs-rate-{case.slug}")
+        day = f.date_input(t("Day of the run"), value=None, max_value=now().date(), format="YYYY-MM-DD",
+                           key=f"theirs-day-{case.slug}")  # fmt: skip
+    said = Said(candidate, {}, source.strip(), licence.strip(), in_flight, rate, day)
+    if upload is not None:
+        with shown_errors():
+            seen = seen_in(upload.name, upload.getvalue(), said, state.stored_plan.body)
+            origin = t("from {n} requests", n=seen.requests) if seen.requests else t("as the tool computed them")
+            st.markdown(f"**{plain(seen.tool)}**: " + t("{n} figures, {origin}", n=seen.figures, origin=origin))
+            for finding in seen.findings:
+                st.caption(plain(finding))
+            stands_for = {}
+            for load, words in seen.loads.items():
+                stands_for[load] = st.selectbox(
+                    t("{load} stands for", load=words), [p.name for p in state.plan.load_points], index=None,
+                    placeholder=t("no load point of the plan"), key=f"theirs-{case.slug}-{upload.file_id}-{load}",
+                    format_func=lambda name: f"{name}: {state.plan.point(name).in_words()}",
+                )  # fmt: skip
+            st.dataframe(foreign_frame(seen), hide_index=True, alt=t("Terms of the file and what becomes of them"))
+            points = {load: point for load, point in stands_for.items() if point}
+            if st.button(t("Import"), type="primary", icon=":material/move_to_inbox:") and (name := signed()):
+                arrived = bring_in_foreign(
+                    ws, case.id, upload.name, upload.getvalue(), said._replace(points=points), name
+                )
+                new = any(taken.new for taken in arrived.taken)
+                tell(
+                    arrived,
+                    t("{n} figures came in from {tool}.", n=seen.figures, tool=plain(seen.tool)) if new
+                    else t("This result was there already."),
+                )  # fmt: skip
 
 elif way == "hand":
     plan = state.plan

@@ -1,4 +1,4 @@
-"""What arrives from outside is stored and judged in one step: bundles, figures filled in by hand, observed usage."""
+"""What arrives from outside is stored and judged in one step: bundles, other tools' results, tables, observed usage."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from planner.conditions import Evidence
 from planner.errors import BundleError
 from services.evidence import take_in_all, take_in_zip
 from services.filled import Filled, fill_in
+from services.foreign import Said, bundle_of
 from services.usage import Usage, observe
 from services.verdicts import asked_conditions, case_state, rejudge
 from services.workspace import Workspace
@@ -41,6 +42,13 @@ def bring_in(ws: Workspace, case: str, path: Path, author: str) -> Arrived:
 def bring_in_zip(ws: Workspace, case: str, name: str, content: bytes, author: str) -> Arrived:
     """The same for the bytes of an uploaded .zip."""
     return _bundles(ws, case, author, name=name, content=content)
+
+
+def bring_in_foreign(ws: Workspace, case: str, name: str, content: bytes, said: Said, author: str) -> Arrived:
+    """Make a bundle of another tool's result and take it in, all or nothing; raises InputError for a bad file."""
+    stored = case_state(ws, case).stored_plan
+    with bundle_of(name, content, said, stored.body if stored else None) as folder:
+        return _bundles(ws, case, author, folder=folder)
 
 
 def _bundles(

@@ -10,6 +10,7 @@ from bundle.records import Record
 from bundle.samples import e2e_ms, ttft_ms, user_tok_s
 from bundle.summary import RepeatData
 from services.evidence import read_kept
+from services.foreign import Said, Seen, look
 from services.shipped import install_shipped
 from services.verdicts import CaseState, case_state
 from services.workspace import Workspace, open_workspace
@@ -37,6 +38,12 @@ def _workspace() -> Workspace:
 def state(case: str) -> CaseState:
     """A case as it stands now; read anew at every rerun, since others write too."""
     return case_state(workspace(), case)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def seen_in(name: str, content: bytes, said: Said, plan: bytes) -> Seen:
+    """What a foreign result holds; raises InputError, which is not cached."""
+    return look(name, content, said, plan)
 
 
 @st.cache_data(max_entries=64)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from planner.conditions import Evidence, Kind, Verdict
 from planner.metrics import METRICS, quantity
+from services.foreign import Seen
 from services.verdicts import CaseState
 from ui.text import t
 
@@ -203,6 +204,15 @@ def kv_spread(state: CaseState) -> list[str]:
           high=max(values), n=len(values))
         for (who, kind), values in sorted(found.items())
     ]  # fmt: skip
+
+
+def foreign_frame(seen: Seen) -> pd.DataFrame:
+    """One row a term of a foreign file: what it becomes here, or why it is left out."""
+    left_out, gap = t("left out: {why}"), t("not measured: {why}")
+    rows = [(theirs, ours) for theirs, ours in seen.taken.items()]
+    rows += [(theirs, left_out.format(why=why)) for theirs, why in seen.refused.items()]
+    rows += [("–", f"{ours} {gap.format(why=why)}") for ours, why in seen.not_measured.items()]
+    return pd.DataFrame(rows, columns=[t("In the file"), t("Here")])
 
 
 def leaves(verdict: Verdict) -> list[Verdict]:
