@@ -39,6 +39,9 @@ class EventReader:
 
     def feed(self, t: float, data: bytes) -> Iterator[Event]:
         """Yield the events that this read completes."""
+        if self._idle and _is_one_event(data):  # as nearly every read is
+            yield Event(t, "", data[5:-2].removeprefix(b" ").decode("utf-8", "replace"))
+            return
         buffer = self._rest + data
         start = 0
         for end in _LINE_END.finditer(buffer):
@@ -59,6 +62,11 @@ class EventReader:
         if self._data:
             yield self._event(t)
 
+    @property
+    def _idle(self) -> bool:
+        """Nothing of an unfinished event is kept."""
+        return not self._rest and not self._data and not self._name
+
     def _take(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -74,6 +82,13 @@ class EventReader:
         event = Event(t, self._name, b"\n".join(self._data).decode("utf-8", "replace"))
         self._data, self._name = [], ""
         return event
+
+
+def _is_one_event(data: bytes) -> bool:
+    """One whole event of one `data:` line, and nothing else."""
+    return (
+        data.startswith(b"data:") and data.find(b"\n") == len(data) - 2 and data.endswith(b"\n\n") and b"\r" not in data
+    )
 
 
 class Chunk(NamedTuple):
@@ -168,7 +183,7 @@ class AnswerBuilder:
         delta: dict[str, Any] = inner if isinstance(inner, dict) else choice
         finish = choice.get("finish_reason") or ""
         self._finish_reason = str(finish) or self._finish_reason
-        texts = [delta[f] for f in _TEXT_FIELDS if isinstance(delta.get(f), str)]
+        texts = [text for f in _TEXT_FIELDS if isinstance(text := delta.get(f), str)]
         seen = _Seen(t, total, visible=bool(delta.get("content") or delta.get("text")))
         if any(texts) or delta.get("tool_calls"):
             self._seen.append(seen)

@@ -1,0 +1,71 @@
+"""A client that stands still says so by itself: its run is invalid, whatever the figures look like."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.runner import run_plan
+from bundle.summary import evidence_of, read_run
+from planner.poc import Plan, plan_to_yaml
+from tests.bench.helpers import candidate, free_port, plan, point
+
+ROOT = Path(__file__).resolve().parents[2]
+STALL_S = 0.6
+
+
+def stalled_plan() -> Plan:
+    """Two waves of eight streams, 0.9 s each: a stall of STALL_S falls into one of them."""
+    emulated = candidate(free_port(), "--itl-ms", "15")
+    return plan(emulated, points=[point(in_flight=8, requests=16, output_tokens=60)])
+
+
+def some_request_has_ended(out: Path) -> bool:
+    """Measuring has begun and goes on."""
+    try:
+        return bool(json.loads((out / "progress.json").read_text())["done_requests"])
+    except (OSError, json.JSONDecodeError):
+        return False
+
+
+def assert_invalid(out: Path) -> None:
+    """Every figure of the run is spoiled by the stall, and the merged chunks are named."""
+    run = read_run(out / "emu-A-start1")
+    fired = {f.rule.id for f in run.repeats[0].findings}
+    assert {"loop-stalled", "coalesced"} <= fired
+    of_requests = [e for e in evidence_of(run) if e.metric in ("ttft_ms", "itl_ms", "output_tok_s")]
+    assert of_requests
+    assert not any(e.valid for e in of_requests)
+
+
+def test_a_client_that_is_stopped_by_a_signal_makes_the_run_invalid(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(plan_to_yaml(stalled_plan()))
+    out = tmp_path / "out"
+    bench = subprocess.Popen([sys.executable, "-m", "bench", "run", tmp_path / "plan.yaml", "--out", out],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)  # fmt: skip
+    while bench.poll() is None and not some_request_has_ended(out):
+        time.sleep(0.01)
+    bench.send_signal(signal.SIGSTOP)
+    time.sleep(STALL_S)  # the stall itself
+    bench.send_signal(signal.SIGCONT)
+    assert bench.wait(timeout=60) == 0
+    assert_invalid(out)
+
+
+def test_a_busy_loop_in_the_client_makes_the_run_invalid(tmp_path: Path) -> None:
+    async def go() -> None:
+        running = asyncio.create_task(run_plan(stalled_plan(), tmp_path))
+        while not running.done() and not some_request_has_ended(tmp_path):
+            await asyncio.sleep(0.01)
+        until = time.monotonic() + STALL_S
+        while time.monotonic() < until:
+            pass
+        await running
+
+    asyncio.run(go())
+    assert_invalid(tmp_path)
