@@ -1,4 +1,4 @@
-"""The instrument's terminal entry: python -m bench run | check | emulate | summary | import | compare.
+"""The instrument's terminal entry: python -m bench run | check | doctor | emulate | summary | import | compare.
 
 Exit codes: 0 done, 1 done but a server failed or two bundles do not compare, 2 the input is wrong, 130 cancelled.
 """
@@ -16,6 +16,13 @@ from bench.emulator import fault_of, serve
 from planner.errors import FliplineError, InputError
 
 BAD_INPUT, CANCELLED = 2, 130
+_EXIT_CODES = {
+    "run": "0 done, 1 done but a server failed, 2 the input is wrong, 130 cancelled",
+    "check": "0 every candidate answered, 1 one did not, 2 the input is wrong, 130 cancelled",
+    "doctor": "0 nothing would spoil a measurement, 1 something would",
+    "compare": "0 they compare, 1 they do not, 2 the input is wrong",
+}
+_OTHER_EXIT_CODES = "0 done, 2 the input is wrong, 130 cancelled"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,6 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     _may_name_commands(check)
     check.add_argument("--json", action="store_true", help="print the result as JSON")
 
+    doctor = _command(commands, "doctor", _doctor, "say what on this machine would spoil a measurement",
+                      "python -m bench doctor")  # fmt: skip
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
+
     emulate = _command(commands, "emulate", _emulate, "serve an OpenAI-compatible API with known timing",
                        "python -m bench emulate --port 8000 --ttft-ms 100 --itl-ms 20 --slots 16")  # fmt: skip
     emulate.add_argument("--host", default="127.0.0.1")
@@ -65,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME[:AFTER]",
         help="a fault after so many good chat requests; " + "; ".join(f"{k}: {v}" for k, v in FAULTS.items()),
     )
+
+    emulate.add_argument("--json", action="store_true", help="print one line of JSON when it listens, and nothing else")
 
     summary = _command(commands, "summary", _summary, "print the evidence in bundles",
                        "python -m bench summary results")  # fmt: skip
@@ -107,8 +120,10 @@ def _command(
     what: str,
     example: str,
 ) -> argparse.ArgumentParser:
+    codes = _EXIT_CODES.get(name, _OTHER_EXIT_CODES)
     parser = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.",
-                                 epilog=f"Example: {example}")  # fmt: skip
+                                 formatter_class=argparse.RawDescriptionHelpFormatter,
+                                 epilog=f"Example: {example}\nExit codes: {codes}.")  # fmt: skip
     parser.set_defaults(command=run)
     return parser
 
@@ -128,6 +143,12 @@ def _check(options: argparse.Namespace) -> int:
     from bench import commands
 
     return commands.check(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from bench import commands
+
+    return commands.doctor(options)
 
 
 def _summary(options: argparse.Namespace) -> int:
@@ -153,7 +174,7 @@ def _emulate(options: argparse.Namespace) -> int:
     settings = Settings(model=options.model, ttft_ms=options.ttft_ms, itl_ms=options.itl_ms, slots=options.slots,
                         kv_tokens=options.kv_tokens, fault=fault, fault_after=after)  # fmt: skip
     try:
-        return asyncio.run(serve(settings, options.host, options.port))
+        return asyncio.run(serve(settings, options.host, options.port, as_json=options.json))
     except OSError as e:
         raise InputError(f"port {options.port} cannot be used: {e.strerror}.", fix="Choose another --port.") from None
 

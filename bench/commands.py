@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.doctor import examine
 from bench.job import Checked, check_candidate
 from bench.progress import note_refusal
 from bench.runner import RunResult, check_plan, run_plan
@@ -87,6 +88,21 @@ def _say_checked(checked: Checked) -> None:
         print(f"  version {checked.version or 'not stated'}{kind}, KV capacity {capacity}")
     for finding in checked.findings:
         print(f"  {finding}")
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Say what on this machine would spoil a measurement."""
+    found = examine()
+    spoiled = sum(c.state == "spoils" for c in found)
+    if options.json:
+        print(json.dumps([c._asdict() for c in found]))
+        return BAD_RESULT if spoiled else OK
+    for c in found:
+        print(f"{c.state:6} {c.name}: {c.sentence}")
+        if c.way_out:
+            print(f"{'':7}{c.way_out}")
+    print(f"{spoiled} of {len(found)} would spoil a measurement." if spoiled else "Nothing would spoil a measurement.")
+    return BAD_RESULT if spoiled else OK
 
 
 def summary(options: argparse.Namespace) -> int:

@@ -227,9 +227,10 @@ def _send_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
 
 
-async def serve(settings: Settings, host: str, port: int) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code is what the fault asks for."""
-    print(f"emulator: model {settings.model}, {settings.slots} slots, fault {settings.fault}", flush=True)
+async def serve(settings: Settings, host: str, port: int, *, as_json: bool = False) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code is what the fault asks for. `as_json` says only where it listens."""
+    if not as_json:
+        print(f"emulator: model {settings.model}, {settings.slots} slots, fault {settings.fault}", flush=True)
     if settings.fault == "start-failure":
         print("emulator: RuntimeError: the model cannot be loaded", file=sys.stderr, flush=True)
         return 1
@@ -238,8 +239,11 @@ async def serve(settings: Settings, host: str, port: int) -> int:
         return 1
     emulator = Emulator(settings)
     await emulator.start(host, port)
-    print(f"GPU KV cache size: {settings.kv_tokens:,} tokens, Maximum concurrency", flush=True)
-    print(f"emulator: listening on http://{host}:{emulator.port}", flush=True)
+    if as_json:
+        print(json.dumps({"url": f"http://{host}:{emulator.port}", "model": settings.model}), flush=True)
+    else:
+        print(f"GPU KV cache size: {settings.kv_tokens:,} tokens, Maximum concurrency", flush=True)
+        print(f"emulator: listening on http://{host}:{emulator.port}", flush=True)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

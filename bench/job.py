@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
 from collections.abc import Coroutine
@@ -85,7 +86,8 @@ class JobRun:
         self._scrape = Pool(self._server.origin)
         self._target = Target(self._pool, self._dialect, self._server, job.candidate.model_name, dict(plan.sampling),
                               plan.stop.request_timeout_s)  # fmt: skip
-        self._devices = device_meter(launch.environment) if self._server.origin.local else None
+        seen = {**os.environ, **launch.environment} if launch.command else {}  # of an attached one nothing is known
+        self._devices = device_meter(seen) if self._server.origin.local else None
         self._bundling = Bundling(plan, job, self._server, folder, notes)
 
     async def run(self) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import main
+from bench.__main__ import _parser, main
 from bench.admission import Settings
 from bench.emulator import Emulator
 from planner.poc import plan_to_yaml
@@ -146,12 +147,33 @@ def test_an_unknown_fault_and_a_taken_port(capsys: pytest.CaptureFixture[str]) -
     assert f"port {port} cannot be used" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["run", "check", "emulate", "summary"])
-def test_every_command_explains_itself_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def commands() -> list[str]:
+    (choices,) = (a.choices for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return list(choices)
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_explains_itself_with_an_example_and_its_exit_codes(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0
-    assert f"Example: python -m bench {command}" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"Example: python -m bench {command}" in told
+    assert "Exit codes: 0 " in told
+    assert "--json" in told
+
+
+def test_the_emulator_says_as_json_where_it_listens() -> None:
+    with subprocess.Popen([sys.executable, "-m", "bench", "emulate", "--port", "0", "--json"],
+                          cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:  # fmt: skip
+        assert running.stdout
+        told = json.loads(running.stdout.readline())
+        running.terminate()
+        assert running.stdout.read() == ""
+    assert told["model"] == "emulated"
+    assert told["url"].startswith("http://127.0.0.1:")
 
 
 def test_it_runs_as_a_module() -> None:

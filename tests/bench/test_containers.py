@@ -1,0 +1,165 @@
+"""Servers in containers, with a stand-in for docker: what is asked of it, and what is refused before it is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.containers import check_files, known_repositories
+from bench.engines import check_allowed
+from bench.runner import check_plan
+from bundle.folder import open_bundle
+from bundle.records import read_telemetry
+from planner.errors import InputError, NotAllowed, ServerError
+from planner.poc import Launch, Plan, plan_from_yaml, plan_to_yaml
+from tests.bench.helpers import candidate, free_port, plan, run_started
+from tests.bench.stand_in_docker import DIGEST, IMAGE_ID, install
+from tests.bench.test_lifecycle import answers, standing, started_bench, wait_until
+
+IMAGE = "vllm/vllm-openai:v0.33.0"
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return install(folder)
+
+
+def contained(port: int, *emulate: str, **container: Any) -> Plan:
+    made = candidate(port, "--slots", "8", *emulate, environment={"VLLM_LOGGING_LEVEL": "INFO"},
+                     container={"image": IMAGE} | container)  # fmt: skip
+    return plan(made)
+
+
+def recorded(calls: Path) -> list[list[str]]:
+    return [json.loads(line) for line in calls.read_text().splitlines()]
+
+
+def test_a_container_is_started_by_argument_list_and_stopped_by_its_id(tmp_path: Path, calls: Path) -> None:
+    port = free_port()
+    made = contained(port, digest=DIGEST, mounts={"/models": "/data/models"}, shared_memory_gb=16)
+    result = run_started(made, tmp_path / "out")
+    manifest = open_bundle(result.bundles[0])
+    assert (manifest.status, manifest.repeats[0].ok) == ("complete", 6)
+    cid = (result.bundles[0] / "server.cid").read_text()
+    (run,) = [c for c in recorded(calls) if c[0] == "run"]
+    label = run[run.index("--label") + 1]
+    assert re.fullmatch(r"flipline\.lease=[0-9a-f]{32}", label)
+    assert run == [
+        "run", "--pull", "never", "--cidfile", str(result.bundles[0] / "server.cid"), "--label", label,
+        "--network", "host", "--gpus", "all", "--shm-size", "16g", "--volume", "/data/models:/models:ro",
+        "--env", "VLLM_LOGGING_LEVEL=INFO", "--entrypoint", "python", IMAGE_ID,
+        "-m", "bench", "emulate", "--port", str(port), "--ttft-ms", "20", "--itl-ms", "2", "--slots", "8",
+    ]  # fmt: skip
+    assert [c for c in recorded(calls) if c[0] in ("stop", "rm")] == [["stop", "-t", "15", cid], ["rm", "-f", cid]]
+    assert not answers(port)
+
+
+def test_the_bundle_of_a_container_holds_its_log_image_and_memory(tmp_path: Path, calls: Path) -> None:
+    folder = run_started(contained(free_port()), tmp_path / "out").bundles[0]
+    manifest = open_bundle(folder)
+    assert "emulator: listening on" in (folder / "server.log").read_text()
+    assert manifest.contract.candidate["image"] == f"{IMAGE} {IMAGE_ID}"
+    assert manifest.settings_resolved["image.id"] == IMAGE_ID
+    seen = read_telemetry(folder / str(manifest.repeats[0].telemetry))
+    # The emulator is a Python of more than 10 MB; the client beside it is not counted.
+    assert max(s.value for s in seen if s.name == "rss_bytes") > 10e6
+
+
+def test_a_container_does_not_outlive_a_killed_bench(tmp_path: Path, calls: Path) -> None:
+    port = free_port()
+    running = started_bench(contained(port), tmp_path)
+    wait_until(lambda: standing(tmp_path / "out").get("phase") in ("warm-up", "measuring"), running)
+    assert answers(port)
+    running.kill()
+    running.communicate()
+    wait_until(lambda: not answers(port))
+    assert any(c[0] == "stop" for c in recorded(calls))
+
+
+def test_an_image_without_digest_is_named_in_the_result(tmp_path: Path, calls: Path) -> None:
+    result = run_started(contained(free_port()), tmp_path / "out")
+    assert f"image: candidate emu names no digest; {IMAGE} is {IMAGE_ID}." in result.notes
+
+
+def test_another_digest_is_refused_before_anything_starts(tmp_path: Path, calls: Path) -> None:
+    with pytest.raises(NotAllowed, match=f"candidate emu: .* has the digest {DIGEST}, and the plan names sha256:333"):
+        run_started(contained(free_port(), digest="sha256:" + "3" * 64), tmp_path / "out")
+    assert not [c for c in recorded(calls) if c[0] == "run"]
+
+
+def test_the_id_of_an_image_that_came_as_a_file_is_as_good_as_a_digest(tmp_path: Path, calls: Path) -> None:
+    assert run_started(contained(free_port(), digest=IMAGE_ID), tmp_path / "out").state == "finished"
+
+
+def test_an_image_that_is_not_there_is_not_pulled(tmp_path: Path, calls: Path) -> None:
+    with pytest.raises(ServerError, match=r"vllm/vllm-openai:v9 is not on this machine. Bring it with `docker pull`"):
+        run_started(contained(free_port(), image="vllm/vllm-openai:v9"), tmp_path / "out")
+    assert not [c for c in recorded(calls) if c[0] in ("run", "pull")]
+
+
+def test_a_machine_without_docker_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ServerError, match=r"docker cannot be run: No such file or directory\. Install docker here"):
+        run_started(contained(free_port()), tmp_path / "out")
+
+
+def test_images_of_the_catalogue_are_known_and_others_need_consent() -> None:
+    assert {"vllm/vllm-openai", "ollama/ollama", "lmsysorg/sglang"} <= known_repositories()
+    made = contained(1, image="somebody.example:5000/vllm:latest")
+    with pytest.raises(NotAllowed, match=r"not that of a known engine.*--allow-command"):
+        check_plan(made, allow_command=False)
+    check_plan(made, allow_command=True)
+    check_plan(contained(1, image="vllm/vllm-openai:nightly"), allow_command=False)
+
+
+def test_a_known_image_does_not_make_another_command_allowed() -> None:
+    made = Launch.model_validate({"command": ["sh", "-c", "id"], "container": {"image": IMAGE}})
+    with pytest.raises(NotAllowed, match="not the command of a known engine"):
+        check_allowed(made, allow=False, where="test")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"image": "--privileged"}, "image: string should match pattern"),
+        ({"image": IMAGE, "gpus": "all --privileged"}, "gpus: string should match"),
+        ({"image": IMAGE, "mounts": {"/a": "/b:rw"}}, "write both as whole paths without a colon"),
+        ({"image": IMAGE, "mounts": {"models": "/b"}}, "write both as whole paths without a colon"),
+        ({"image": IMAGE, "digest": "sha256:12"}, "digest: string should match"),
+    ],
+)
+def test_a_container_is_described_in_a_plan_without_room_for_options(change: dict[str, Any], sentence: str) -> None:
+    text = plan_to_yaml(contained(1)).replace(f"image: {IMAGE}", json.dumps(change)[1:-1])
+    text = re.sub(r"container:\n +(.*)", r"container: {\1}", text)
+    with pytest.raises(InputError, match=sentence):
+        plan_from_yaml(text)
+
+
+def test_model_files_are_compared_with_the_plan_before_anything_starts(tmp_path: Path) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"weights")
+    right = hashlib.sha256(b"weights").hexdigest()
+    check_files(Launch(files={str(weights): right}), where="test")
+    made = plan(candidate(free_port(), "--slots", "4", files={str(weights): "0" * 64}))
+    with pytest.raises(NotAllowed, match=rf"candidate emu: .*model.safetensors has the SHA-256 {right[:16]}"):
+        run_started(made, tmp_path / "out")
+    assert not (tmp_path / "out" / "emu-A-start1").exists()
+    with pytest.raises(NotAllowed, match=r"gone\.bin cannot be read: No such file or directory"):
+        check_files(Launch(files={str(tmp_path / "gone.bin"): right}), where="test")
+
+
+def test_plans_without_these_fields_keep_their_hash() -> None:
+    # Taken from the program before containers, files and budgets existed.
+    made = plan(candidate(1, "--slots", "4"))
+    assert made.sha256() == "8a217392f138c123394ad7b18e57685c390b6baa8619dffdacbde7347bdcc603"
+    assert contained(1).sha256() != plan(candidate(1, "--slots", "8")).sha256()
+    assert plan_from_yaml(plan_to_yaml(contained(1, digest=DIGEST))) == contained(1, digest=DIGEST)
