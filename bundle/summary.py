@@ -104,7 +104,7 @@ class _Maker:
             "at": datetime.fromisoformat(m.finished_at),
             "candidate": m.candidate,
             "start": m.start,
-            "contract": m.contract.material_hash(),
+            "contract": m.contract.full_hash(),
         }
 
     def make(

@@ -113,12 +113,7 @@ def _demand(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     begin = end - timedelta(days=asked)
     inside = [p for p in pieces if p.at > begin]
     known = (end - min(_since(p) for p in inside)).total_seconds() / DAY_S
-    value = (
-        max(p.value for p in inside)
-        if condition.statistic == "max"
-        else math.fsum(p.value * (p.window_days or 1.0) for p in inside)
-        / math.fsum(p.window_days or 1.0 for p in inside)
-    )
+    value = _over_days(condition.statistic, inside)
     if known < asked - 1e-6:
         words = f"observed over {known:.0f} days, {asked} needed: {asked - known:.0f} more days"
         return Decision(None, value, words)
@@ -128,6 +123,16 @@ def _demand(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         return Decision(None, value, words)
     words = f"observed over {asked} days to {end:%Y-%m-%d}, {covered:.0%} covered"
     return Decision(_side(condition, value), value, words)
+
+
+def _over_days(statistic: str, pieces: Sequence[Evidence]) -> float:
+    """Maximum, percentile, or mean weighted by the days that each piece covers."""
+    if statistic == "max":
+        return max(p.value for p in pieces)
+    if statistic == "mean":
+        days = math.fsum(p.window_days or 1.0 for p in pieces)
+        return math.fsum(p.value * (p.window_days or 1.0) for p in pieces) / days
+    return percentile([p.value for p in pieces], float(statistic.removeprefix("p")))
 
 
 def _since(p: Evidence) -> datetime:

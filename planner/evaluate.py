@@ -155,7 +155,7 @@ def _ratio_conflict(condition: Condition, left: Chosen, right: Chosen) -> str:
 
 
 def _contract(pieces: Sequence[Evidence], context: Context) -> Contract | None:
-    return context.contracts.get(pieces[0].contract or "")
+    return context.contracts.get(max(pieces, key=lambda e: (e.at, e.id)).contract or "")
 
 
 def _title(condition: Condition) -> str:

@@ -4,59 +4,73 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import accumulate
 from typing import NamedTuple
 
 from db.ids import new_id
 from planner.conditions import Evidence, Kind
 from planner.errors import InputError
+from planner.metrics import METRICS
 from services.workspace import Workspace, now
 
 
 class Usage(NamedTuple):
-    """What users did: one row a day."""
+    """What users did on one day; the share is of prompt tokens that stood in a prefix seen before."""
 
     day: date
     peak_in_flight: float
-    requests: float | None
+    requests: float | None = None
+    shared_prefix_share: float | None = None
+
+
+OPTIONAL = ("requests", "shared_prefix_share")
 
 
 def read_usage(text: str, where: str = "usage") -> tuple[Usage, ...]:
-    """Read a CSV of days (columns date, peak_in_flight, optional requests), or of requests (start, end in ISO 8601).
+    """Read a CSV of days, or of requests (start, end in ISO 8601).
 
-    Raises InputError with line and column.
+    Days have the columns date and peak_in_flight, and may have requests and shared_prefix_share. Raises InputError with
+    line and column.
     """
-    reader = csv.DictReader(io.StringIO(text.lstrip("\ufeff")))
+    try:
+        return _read(csv.DictReader(io.StringIO(text.lstrip("\ufeff"))), where)
+    except csv.Error as e:
+        raise InputError(f"is no readable CSV: {e}.", where=where) from None
+
+
+def _read(reader: csv.DictReader[str], where: str) -> tuple[Usage, ...]:
     columns = [c.strip() for c in reader.fieldnames or []]
     reader.fieldnames = columns
     if {"date", "peak_in_flight"} <= set(columns):
-        rows = tuple(_usage_day(row, reader.line_num, where) for row in reader)
+        rows = tuple(_usage_day(row, f"{where}, line {reader.line_num}") for row in reader)
     elif {"start", "end"} <= set(columns):
-        rows = _usage_of_requests([_span(row, reader.line_num, where) for row in reader])
+        rows = _usage_of_requests([_span(row, f"{where}, line {reader.line_num}") for row in reader], where)
     else:
         raise InputError(
             f"columns are {', '.join(columns) or 'missing'}.", where=where,
-            fix="Give date,peak_in_flight[,requests] per day, or start,end per request.",
+            fix=f"Give date,peak_in_flight[,{','.join(OPTIONAL)}] per day, or start,end per request.",
         )  # fmt: skip
     if not rows:
         raise InputError("holds no row.", where=where)
-    days = [r.day for r in rows]
-    twice = next((d for d in days if days.count(d) > 1), None)
+    twice = next((day for day, n in Counter(r.day for r in rows).items() if n > 1), None)
     if twice:
         raise InputError(f"{twice} stands twice.", where=where, fix="One row a day.")
     return tuple(sorted(rows))
 
 
-def _usage_day(row: dict[str, str], line: int, where: str) -> Usage:
-    place = f"{where}, line {line}"
+def _usage_day(row: dict[str, str], place: str) -> Usage:
     try:
         day = date.fromisoformat((row["date"] or "").strip())
     except ValueError:
         raise InputError(f"date {row['date']!r} is not a day.", where=place, fix="Write it as 2026-11-29.") from None
-    peak = _number(row["peak_in_flight"], "peak_in_flight", place)
-    requests = row.get("requests")
-    return Usage(day, peak, _number(requests, "requests", place) if requests else None)
+    more = {c: _number(row[c], c, place) if (row.get(c) or "").strip() else None for c in OPTIONAL}
+    if (more["shared_prefix_share"] or 0.0) > 1:
+        raise InputError("shared_prefix_share is above 1.", where=place, fix="Write a share from 0 to 1.")
+    return Usage(day, _number(row["peak_in_flight"], "peak_in_flight", place), **more)
 
 
 def _number(text: str | None, column: str, place: str) -> float:
@@ -64,60 +78,74 @@ def _number(text: str | None, column: str, place: str) -> float:
         value = float((text or "").strip())
     except ValueError:
         raise InputError(f"{column} {text!r} is not a number.", where=place) from None
-    if value < 0:
-        raise InputError(f"{column} is below zero.", where=place)
+    if not math.isfinite(value) or value < 0:
+        raise InputError(f"{column} is {value}, which cannot be.", where=place, fix="Write 0 or more.")
     return value
 
 
-def _span(row: dict[str, str], line: int, where: str) -> tuple[datetime, datetime]:
+def _span(row: dict[str, str], place: str) -> tuple[datetime, datetime]:
     try:
         start, end = (datetime.fromisoformat((row[c] or "").strip()) for c in ("start", "end"))
     except ValueError:
-        raise InputError("start or end is not a time.", where=f"{where}, line {line}",
+        raise InputError("start or end is not a time.", where=place,
                          fix="Write them as 2026-11-29T10:00:00+00:00.") from None  # fmt: skip
-    if (start.tzinfo is None) != (end.tzinfo is None) or end < start:
-        raise InputError("end lies before start.", where=f"{where}, line {line}")
+    if (start.tzinfo is None) != (end.tzinfo is None):
+        raise InputError("only one of start and end states its time zone.", where=place)
+    if end < start:
+        raise InputError("end lies before start.", where=place)
     return start, end
 
 
-def _usage_of_requests(spans: Sequence[tuple[datetime, datetime]]) -> tuple[Usage, ...]:
-    """Daily peak of requests in flight; a request counts on the day on which it starts."""
-    events = sorted([(s, 1, s.date()) for s, _ in spans] + [(e, -1, e.date()) for _, e in spans], key=lambda x: x[:2])
-    peaks: dict[date, int] = {}
-    counts: dict[date, int] = {}
-    now_in_flight = 0
-    for _, step, day in events:
-        now_in_flight += step
-        peaks[day] = max(peaks.get(day, 0), now_in_flight)
-        counts[day] = counts.get(day, 0) + (step > 0)
-    return tuple(Usage(d, float(p), float(counts[d])) for d, p in sorted(peaks.items()))
+def _usage_of_requests(spans: Sequence[tuple[datetime, datetime]], where: str) -> tuple[Usage, ...]:
+    """Daily peak of requests in flight; a day without requests between the first and the last had none in flight."""
+    if len({start.tzinfo is None for start, _ in spans}) > 1:
+        raise InputError("some times state their zone and some do not.", where=where, fix="State it in every row.")
+    if not spans:
+        return ()
+    events = sorted([(s, 1) for s, _ in spans] + [(e, -1) for _, e in spans])
+    steps: dict[date, list[int]] = {}
+    for at, step in events:
+        steps.setdefault(at.date(), []).append(step)
+    in_flight, day, last, found = 0, events[0][0].date(), max(s.date() for s, _ in spans), []
+    while day <= last:
+        level = list(accumulate(steps.get(day, ()), initial=in_flight))
+        started = sum(step > 0 for step in steps.get(day, ()))
+        found.append(Usage(day, float(max(level)), float(started)))
+        in_flight, day = level[-1], day + timedelta(days=1)
+    return tuple(found)
 
 
 def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source: str) -> tuple[Evidence, ...]:
-    """Store observed demand over the window from the first to the last day; missing days lower the coverage."""
+    """Store observed demand, one figure a day and metric, so that windows join whenever more days arrive.
+
+    Raises InputError for a day that lies ahead.
+    """
     if not by.strip():
         raise InputError("who brought this in is missing.", where="usage", fix="Write a name.")
-    first, last = usage[0].day, usage[-1].day
-    window = (last - first).days + 1
-    at = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
-    batch = new_id(now())
-
-    def piece(metric_id: str, statistic: str, value: float) -> Evidence:
-        return Evidence(
-            id=f"observed/{batch}/{metric_id}/{statistic}", metric=metric_id, statistic=statistic, value=value,
-            unit="count", kind=Kind.OBSERVED, source=f"observed/{batch}", run=f"observed/{batch}", at=at, n=len(usage),
-            window_days=float(window), coverage=len(usage) / window, by=by,
-            note=f"{source}: {first} to {last}, brought in by {by}",
-        )  # fmt: skip
-
-    peaks = [u.peak_in_flight for u in usage]
-    pieces = [piece("peak_in_flight", "max", max(peaks)), piece("peak_in_flight", "mean", sum(peaks) / len(peaks))]
-    requests = [u.requests for u in usage if u.requests is not None]
-    if len(requests) == len(usage):
-        pieces += [piece("requests_per_day", "max", max(requests)),
-                   piece("requests_per_day", "mean", sum(requests) / len(requests))]  # fmt: skip
+    at_now = now()
+    ahead = next((u.day for u in usage if u.day > at_now.date()), None)
+    if ahead:
+        raise InputError(f"{ahead} lies ahead.", where=source, fix="Bring in days that have passed.")
+    batch = new_id(at_now)
+    pieces = tuple(p for u in usage for p in _pieces(u, batch, at_now, f"{source}, brought in by {by}", by))
     ws.store.evidence.add(case, pieces)
-    return tuple(pieces)
+    return pieces
+
+
+def _pieces(u: Usage, batch: str, at_now: datetime, note: str, by: str) -> Iterator[Evidence]:
+    end = min(datetime(u.day.year, u.day.month, u.day.day, tzinfo=UTC) + timedelta(days=1), at_now)
+    figures = (
+        ("peak_in_flight", ("max", "mean", "p95"), u.peak_in_flight),
+        ("requests_per_day", ("max", "mean"), u.requests),
+        ("shared_prefix_share", ("mean",), u.shared_prefix_share),
+    )
+    for metric, statistics, value in figures:
+        for statistic in statistics if value is not None else ():
+            yield Evidence(
+                id=f"observed/{batch}/{u.day}/{metric}/{statistic}", metric=metric, statistic=statistic,
+                value=value or 0.0, unit=METRICS[metric].unit, kind=Kind.OBSERVED, source=f"observed/{batch}",
+                run=f"observed/{batch}", at=end, n=1, window_days=1.0, coverage=1.0, by=by, note=note,
+            )  # fmt: skip
 
 
 EXAMPLE = "date,peak_in_flight,requests\n2026-11-01,4,310\n2026-11-02,5,402\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -12,7 +12,7 @@ from planner.conditions import LoadPoint
 from planner.errors import InputError
 from services.arrivals import bring_in_usage, bring_in_zip
 from services.decisions import answer_fire, flips
-from services.usage import EXAMPLE, read_usage, read_usage_file
+from services.usage import EXAMPLE, Usage, read_usage, read_usage_file
 from tests.bundle.made import bundle, closed_loop
 from tests.services.made import accepted, days, decide, with_plan, zipped
 from tests.services.made import small_plan as a_plan
@@ -103,11 +103,44 @@ def test_requests_are_counted_into_daily_peaks():
     ]
 
 
-def test_the_window_ends_with_its_last_day(shipped):
+def test_a_day_without_requests_inside_a_log_had_none_in_flight():
+    text = "start,end\n2026-09-01T23:59:00,2026-09-02T00:01:00\n2026-09-04T10:00:00,2026-09-04T10:01:00\n"
+    assert [(u.day.day, u.peak_in_flight, u.requests) for u in read_usage(text)] == [
+        (1, 1, 1), (2, 1, 0), (3, 0, 0), (4, 1, 1),
+    ]  # fmt: skip
+
+
+def test_each_day_is_a_figure_that_ends_at_midnight(shipped):
     adr = accepted(shipped)
-    peak = next(e for e in bring(shipped, adr, days(28, 4)).evidence if e.statistic == "max")
-    assert (peak.window_days, peak.coverage, peak.n) == (28, 1.0, 28)
-    assert peak.at == datetime(2026, 9, 29, tzinfo=UTC)  # 1 September and 27 days, until midnight
+    usage = days(28, 4)
+    peaks = [e for e in bring(shipped, adr, usage).evidence if (e.metric, e.statistic) == ("peak_in_flight", "max")]
+    assert len(peaks) == 28
+    last = usage[-1].day + timedelta(days=1)
+    assert peaks[-1].at == datetime(last.year, last.month, last.day, tzinfo=UTC)
+
+
+def test_weekly_imports_add_up_and_one_more_day_hides_nothing(shipped):
+    adr = accepted(shipped)
+    usage = days(29, 5)
+    for week in range(4):
+        fired = bring(shipped, adr, usage[week * 7 : week * 7 + 7]).fired
+        assert bool(fired) == (week == 3)
+    answer_fire(shipped, adr.id, "few-users", "Sato", "the roll-out has only begun", reopen=False)
+    assert bring(shipped, adr, usage[28:]).fired == ()
+    assert state_of(shipped, adr) == "fired"
+
+
+def test_a_shared_prefix_that_dominates_fires_its_condition(shipped):
+    adr = accepted(shipped)
+    usage = [u._replace(peak_in_flight=30.0, shared_prefix_share=0.7) for u in days(28, 5)]
+    assert [v.condition for v in bring(shipped, adr, usage).fired] == ["shared-prefix-dominates"]
+
+
+def test_days_that_lie_ahead_are_refused(shipped):
+    adr = accepted(shipped)
+    ahead = [Usage(date.today() + timedelta(days=3), 4.0)]
+    with pytest.raises(InputError, match="lies ahead"):
+        bring(shipped, adr, ahead)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +151,12 @@ def test_the_window_ends_with_its_last_day(shipped):
         (b"date,peak_in_flight\n2026-09-01,four\n", "line 2"),
         (b"date,peak_in_flight\n2026-09-01,4\n2026-09-01,5\n", "2026-09-01 stands twice"),
         (b"date,peak_in_flight\n", "holds no row"),
+        (b"date,peak_in_flight\n2026-09-01,nan\n", "peak_in_flight is nan, which cannot be"),
+        (b"date,peak_in_flight,shared_prefix_share\n2026-09-01,4,1.5\n", "shared_prefix_share is above 1"),
+        (
+            b"start,end\n2026-09-01T10:00:00,2026-09-01T10:01:00\n2026-09-01T10:00:00Z,2026-09-01T10:01:00Z\n",
+            "some times state their zone and some do not",
+        ),
         (b"\xff\xfe\x00", "is not text in UTF-8"),
     ],
 )
