@@ -137,7 +137,7 @@ def kernel_timestamps(root: Path) -> Check:
 
 
 def _stamped() -> bool:
-    """Send bytes over loopback until one comes with a stamp: the kernel turns stamping on a little after it is asked."""
+    """Send bytes over loopback until one is stamped: the kernel turns stamping on a little after it is asked."""
     with socket.socket() as listening, socket.socket() as sender:
         listening.bind(("127.0.0.1", 0))
         listening.listen(1)
