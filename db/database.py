@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,14 @@ BUSY_TIMEOUT_MS = 10_000
 _IN_FORCE = (f"busy_timeout = {BUSY_TIMEOUT_MS}", "journal_mode = WAL", "foreign_keys = ON", "recursive_triggers = ON")
 
 
+class _Here(threading.local):
+    """What belongs to the thread: its open transaction, and what else is to be undone with it."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.undo: list[Callable[[], None]] = []
+
+
 class Database:
     """Transactions over one SQLite file: `read()` and `write()` give a session, `write()` joins one that is open.
 
@@ -32,14 +40,14 @@ class Database:
         self.url = url
         self._engine = _engine(url)
         self._writer = self._engine.execution_options(immediate=True)
-        self._here = threading.local()
+        self._here = _Here()
         with translated(url), self._writer.begin() as connection:
             migrate(connection)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session that sees one consistent state."""
-        outer: Session | None = getattr(self._here, "session", None)
+        outer = self._here.session
         if outer is not None:
             yield outer
             return
@@ -53,18 +61,38 @@ class Database:
         Raises ConflictError when a row stands in the way or another writer holds the database for too long,
         InputError when something is named that is not there.
         """
-        outer: Session | None = getattr(self._here, "session", None)
+        outer = self._here.session
         if outer is not None:
-            with translated(self.url), outer.begin_nested():
+            with translated(self.url), outer.begin_nested(), self._undone_together():
                 yield outer
             return
         with translated(self.url), Session(self._writer, expire_on_commit=False) as session:
             self._here.session = session
             try:
-                yield session
-                session.commit()
+                with self._undone_together():
+                    yield session
+                    session.commit()
             finally:
                 self._here.session = None
+                self._here.undo.clear()
+
+    def when_undone(self, action: Callable[[], None]) -> None:
+        """Have `action` called if the open transaction is undone: for what lies outside the database, such as files.
+
+        It runs while the write lock is still held, so nobody else can have come to rely on what it removes.
+        """
+        if self._here.session is not None:
+            self._here.undo.append(action)
+
+    @contextmanager
+    def _undone_together(self) -> Iterator[None]:
+        before = len(self._here.undo)
+        try:
+            yield
+        except BaseException:
+            while len(self._here.undo) > before:
+                self._here.undo.pop()()
+            raise
 
     def close(self) -> None:
         """Let go of the file."""

@@ -16,9 +16,10 @@ from planner.frozen import canonical_json
 
 
 class StoredEvidence(NamedTuple):
-    """A figure with the SHA-256 of its stored bytes and of the bundle it came from."""
+    """A figure with its stored text, the SHA-256 of that, and of the bundle it came from."""
 
     evidence: Evidence
+    body: str
     sha256: str
     run_sha256: str | None
 
@@ -72,7 +73,9 @@ class EvidenceStore:
             query = query.where(col(EvidenceRow.kind).in_([k.value for k in kinds]))
         with self._database.read() as session:
             rows = session.exec(query.order_by(col(EvidenceRow.at), col(EvidenceRow.id)))
-            return tuple(StoredEvidence(Evidence.model_validate_json(r.body), r.sha256, r.run_sha256) for r in rows)
+            return tuple(
+                StoredEvidence(Evidence.model_validate_json(r.body), r.body, r.sha256, r.run_sha256) for r in rows
+            )
 
     def contracts(self, hashes: Iterable[str] | None = None) -> dict[str, Contract]:
         """Contracts by hash: the given ones that are there, or all."""

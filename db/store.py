@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from db.adrs import AdrStore
@@ -37,6 +37,10 @@ class Store:
         """All that is stored inside the block is stored, or none of it."""
         with self._database.write():
             yield
+
+    def when_undone(self, action: Callable[[], None]) -> None:
+        """Have `action` called if the open transaction is undone; it removes what was put beside the database."""
+        self._database.when_undone(action)
 
     def close(self) -> None:
         """Let go of the database."""

@@ -162,7 +162,7 @@ with written:
     )  # fmt: skip
 
 with flips_tab:
-    findings = lint(adr, state.evidence, state.context)
+    findings = lint(adr, state.evidence, state.context_of(adr))
     for finding in findings:
         show = st.error if finding.severity == "error" else st.warning
         show(f"`{finding.rule}` {plain(finding.sentence)}")
@@ -280,7 +280,7 @@ with flips_tab, st.expander(t("Add a condition"), icon=":material/add:", expande
                 st.rerun()
 
 with done_tab:
-    checks = definition_of_done(adr, state.evidence, state.context)
+    checks = definition_of_done(adr, state.evidence, state.context_of(adr))
     st.markdown(t("{n} of {all} done, as last saved.", n=sum(c.done for c in checks), all=len(checks)))
     for check in checks:
         icon = ":green[:material/check_box:]" if check.done else ":red[:material/check_box_outline_blank:]"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from planner.condition_line import format_condition, parse_condition
+from planner.condition_line import format_condition, format_test, parse_condition
 from planner.conditions import Condition, LoadPoint
 from planner.errors import InputError, SchemaTooNew, UnknownName
 from planner.frozen import Frozen, sha256_of
@@ -178,6 +179,11 @@ class Plan(Frozen):
                 if name in part and not part[name]:
                     del part[name]
         return sha256_of(data)
+
+
+def levels_hash(levels: Sequence[Condition]) -> str | None:
+    """SHA-256 of service levels as goodput is counted under them: metric, statistic and limit of each; None for none."""
+    return sha256_of([format_test(c) for c in levels]) if levels else None
 
 
 def _lines(value: Any) -> Any:

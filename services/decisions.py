@@ -93,19 +93,20 @@ def save(ws: Workspace, opened: Opened, text: AdrText, author: str) -> Opened:
 def preview(ws: Workspace, state: CaseState, adr: Adr, flip: FlipCondition) -> FlipVerdict:
     """What today's evidence says about a flip condition that is not in the ADR yet."""
     asked = (flip.condition,) if flip.condition else ()
-    return judge_flip(flip, adr, counted_for(ws, state.runs, state.evidence, asked), state.context)
+    evidence = counted_for(ws, state.runs, state.evidence, asked).evidence
+    return judge_flip(flip, adr, evidence, state.context_of(adr))
 
 
 def checklist(ws: Workspace, adr: Adr) -> tuple[Check, ...]:
     """The definition of done, today."""
     state = case_state(ws, adr.case)
-    return definition_of_done(adr, state.evidence, state.context)
+    return definition_of_done(adr, state.evidence, state.context_of(adr))
 
 
 def findings(ws: Workspace, adr: Adr) -> tuple[Finding, ...]:
     """What is wrong with the flip conditions, today."""
     state = case_state(ws, adr.case)
-    return lint(adr, state.evidence, state.context)
+    return lint(adr, state.evidence, state.context_of(adr))
 
 
 def accept(ws: Workspace, adr_id: str, author: str, seen: int | None = None, reason: str = "") -> Adr:

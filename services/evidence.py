@@ -7,15 +7,16 @@ import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from bundle.folder import bundle_sha256, find_bundles, open_bundle, unpack
 from bundle.manifest import MANIFEST
-from bundle.summary import RunData, evidence_of, read_run, summarise
+from bundle.summary import RunData, evidence_of, read_run
 from db.runs import Run, TakenIn
-from planner.condition_line import format_condition, parse_condition
 from planner.conditions import Condition, Evidence, Kind
-from planner.errors import BundleError
-from services.workspace import Workspace, now
+from planner.errors import BundleError, FliplineError
+from planner.poc import levels_hash
+from services.workspace import UNFINISHED, Workspace, now
 
 
 def take_in(
@@ -28,10 +29,10 @@ def take_in(
     """
     data = read_run(folder)
     evidence = list(evidence_of(data, tuple(conditions), tuple(service_levels)))
-    kept = _keep(ws, folder, data.sha256)
-    return ws.store.runs.take_in(
-        _run(case, data, kept, author), evidence, {data.manifest.contract.material_hash(): data.manifest.contract}
-    )
+    contracts = {e.contract: data.manifest.contract for e in evidence if e.contract}
+    with ws.store.transaction():
+        kept = _keep(ws, folder, data.sha256)
+        return ws.store.runs.take_in(_run(case, data, kept, author), evidence, contracts)
 
 
 def take_in_all(
@@ -64,13 +65,36 @@ def take_in_zip(
 
 
 def _keep(ws: Workspace, folder: Path, sha256: str) -> Path:
-    """Copy a bundle into the workspace; the copy appears whole or not at all."""
+    """Copy a bundle into the workspace, whole or not at all: a good copy stays, a damaged one is replaced.
+
+    What is new goes again when the open transaction is undone. Raises BundleError when the copy cannot be made.
+    """
     target = ws.runs / sha256[:16]
-    if not target.is_dir():
-        part = Path(tempfile.mkdtemp(prefix=".part-", dir=ws.runs))
-        shutil.copytree(folder, part, dirs_exist_ok=True)
-        part.rename(target)
+    if _is_whole(target, sha256):
+        return target
+    scratch = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=ws.runs))
+    try:
+        shutil.copytree(folder, scratch / "new")
+        damaged = target.exists()
+        if damaged:
+            target.rename(scratch / "damaged")
+        else:
+            ws.store.when_undone(lambda: shutil.rmtree(target, ignore_errors=True))
+        (scratch / "new").rename(target)
+    except OSError as e:
+        if not _is_whole(target, sha256):  # else somebody else was faster, with the same bytes
+            raise BundleError(f"cannot be kept: {e.strerror or e}.", where=str(folder),
+                              fix=f"Make room in {ws.runs}, or make it writable.") from e  # fmt: skip
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
     return target
+
+
+def _is_whole(folder: Path, sha256: str) -> bool:
+    try:
+        return (folder / MANIFEST).is_file() and bundle_sha256(folder) == sha256 and bool(open_bundle(folder))
+    except (FliplineError, OSError):
+        return False
 
 
 def _run(case: str, data: RunData, kept: Path, author: str) -> Run:
@@ -85,41 +109,76 @@ def _run(case: str, data: RunData, kept: Path, author: str) -> Run:
 
 def read_kept(ws: Workspace, run: Run) -> RunData:
     """Read a kept bundle again, verified; raises BundleError when it was altered since."""
-    folder = ws.runs / run.path
-    if not folder.is_dir() or bundle_sha256(folder) != run.sha256:
-        raise BundleError("the kept bundle is missing or was altered.", where=run.id, fix="Take it in again.")
+    return _read_kept(ws.runs / run.path, run.sha256, run.id)
+
+
+def _read_kept(folder: Path, sha256: str, name: str) -> RunData:
+    if not (folder / MANIFEST).is_file() or bundle_sha256(folder) != sha256:
+        raise BundleError("the kept bundle is missing or was altered.", where=name, fix="Take it in again.")
     return read_run(folder)
 
 
+class Counted(NamedTuple):
+    """Evidence with every asked threshold counted, and a sentence for each bundle that can no longer be read."""
+
+    evidence: tuple[Evidence, ...]
+    findings: tuple[str, ...]
+
+
 def counted_for(
-    ws: Workspace, runs: Sequence[Run], evidence: Sequence[Evidence], conditions: Sequence[Condition]
-) -> tuple[Evidence, ...]:
-    """The same evidence with every asked threshold counted: bundles are summarised again where one is missing."""
+    ws: Workspace, runs: Sequence[Run], evidence: Sequence[Evidence], conditions: Sequence[Condition],
+    service_levels: Sequence[Condition] = (),
+) -> Counted:  # fmt: skip
+    """The same evidence with every asked threshold counted, and goodput under these service levels.
+
+    Kept bundles are summarised again where something is missing. A stored figure keeps its value, origin and findings;
+    goodput under other levels than those at import is a figure of its own, beside the stored one.
+    """
     asked = {
         (c.metric, c.statistic, c.threshold, c.comparison)
         for c in conditions
         if c.comparison in ("<=", ">=") and c.statistic.startswith("p") and not c.over
     }
-    missing = {
-        e.id
+    levels = levels_hash(service_levels)
+    incomplete = {
+        e.source
         for e in evidence
         for m, s, threshold, op in asked
-        if e.kind in (Kind.MEASURED, Kind.SIMULATED)
-        and (e.metric, e.statistic) == (m, s)
-        and e.beyond(threshold, op) is None
+        if (e.metric, e.statistic) == (m, s) and e.beyond(threshold, op) is None
     }
-    if not missing:
-        return tuple(evidence)
-    lines = tuple(sorted({format_condition(c) for c in conditions}))
+    good = {e.source for e in evidence if e.metric == "goodput" and e.service_levels == levels}
+    regraded = {e.source for e in evidence if levels and e.load_point} - good
     again: dict[str, Evidence] = {}
+    findings = []
     for run in runs:
-        if any(i.startswith(run.sha256[:12]) for i in missing):
-            again |= {e.id: e for e in _summary(ws.runs / run.path, run.sha256, lines)}
-    return tuple(again[e.id].model_copy(update={"spoiled_by": e.spoiled_by}) if e.id in missing and e.id in again else e
-                 for e in evidence)  # fmt: skip
+        source = run.sha256[:12]
+        if (ws.runs / run.path / MANIFEST).is_file() and source not in incomplete | regraded:
+            continue
+        try:
+            summary = _summary(ws.runs / run.path, run.sha256, run.id, frozenset(conditions), tuple(service_levels))
+            again |= {e.id: e for e in summary}
+        except (FliplineError, OSError):
+            findings.append(
+                f"The bundle of run {run.id} ({run.candidate}, stage {run.stage}, start {run.start}) is missing or was "
+                "altered: its thresholds cannot be counted again. Take it in again."
+            )
+    counted = [_counted(e, again.get(e.id)) for e in evidence]
+    contract_of = {e.source: e.contract for e in evidence}
+    counted += [
+        e.model_copy(update={"id": f"{e.id}/{levels[:8]}", "contract": contract_of[e.source]})
+        for e in again.values()
+        if levels and e.metric == "goodput" and e.source in regraded
+    ]
+    return Counted(tuple(counted), tuple(findings))
 
 
-@lru_cache(maxsize=64)
-def _summary(folder: Path, sha256: str, lines: tuple[str, ...]) -> tuple[Evidence, ...]:
+def _counted(stored: Evidence, again: Evidence | None) -> Evidence:
+    return stored if again is None else stored.model_copy(update={"exceedances": again.exceedances})
+
+
+@lru_cache(maxsize=256)
+def _summary(
+    folder: Path, sha256: str, name: str, conditions: frozenset[Condition], service_levels: tuple[Condition, ...]
+) -> tuple[Evidence, ...]:
     """Keyed by the bundle's hash too: another bundle in the same place is another summary."""
-    return tuple(summarise(folder, [parse_condition(line) for line in lines]))
+    return tuple(evidence_of(_read_kept(folder, sha256, name), tuple(conditions), service_levels))

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from decisions.flips import from_template
 from decisions.record import AdrText, Consequences, EvidenceRef, FlipCondition, Option
-from planner.conditions import STANDING, Evidence, Kind
+from planner.conditions import STANDING, Evidence, Kind, Verdict
 from planner.errors import NotAllowed
 from planner.frozen import canonical_json
 from planner.scoring import Score
 from services.scores import case_score
-from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses, users_served
+from services.verdicts import KNOWN_BY, CaseState, HypothesisVerdict, judge_hypotheses, users_served
 from services.workspace import Workspace, now
 
 REVIEW_AFTER_DAYS = 180
@@ -114,7 +114,11 @@ def _doubts(verdicts: Sequence[HypothesisVerdict]) -> tuple[str, ...]:
 def _confirmation(verdicts: Sequence[HypothesisVerdict]) -> str:
     if not verdicts:
         return "A PoC plan with typed hypotheses has still to be made."
-    return "\n".join(f"{v.hypothesis.id} {v.hypothesis.statement} Today: {v.verdict.state.value}." for v in verdicts)
+    return "\n".join(f"{v.hypothesis.id} {v.hypothesis.statement} Today: {_today(v.verdict)}." for v in verdicts)
+
+
+def _today(verdict: Verdict) -> str:
+    return f"{verdict.state.value}, {KNOWN_BY[verdict.kind]}" if verdict.kind else verdict.state.value
 
 
 def _flip_conditions(candidate: str, owner: str) -> tuple[FlipCondition, ...]:

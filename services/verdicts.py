@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from db.cases import Case, RequirementsVersion
@@ -10,17 +10,17 @@ from db.plans import StoredPlan
 from db.runs import Run
 from db.verdicts import Judged
 from decisions.flips import FlipVerdict, fired_edit, judge_flips, new_events
-from decisions.record import Adr, Status
+from decisions.record import Adr, Deployment, Status
 from planner.capacity import Sizing
-from planner.conditions import Condition, Context, Evidence, State, Verdict
-from planner.contract import Contract
+from planner.conditions import Condition, Context, Evidence, Kind, State, Verdict
 from planner.errors import FliplineError
 from planner.evaluate import combine, evaluate
-from planner.poc import Hypothesis, Plan
+from planner.poc import Hypothesis, Plan, levels_hash
 from planner.predictions import predict
 from planner.requirements import Requirements
 from planner.scoring import static_evidence
 from services.cases import favourite_sizing
+from services.decided import accepted_plan, in_production, of_plan
 from services.evidence import counted_for
 from services.workspace import Workspace, now
 
@@ -38,11 +38,28 @@ class CaseState(NamedTuple):
     evidence: tuple[Evidence, ...]
     adrs: tuple[Adr, ...]
     context: Context
+    accepted_plans: Mapping[str, Plan] = {}
+    deployments: tuple[Deployment, ...] = ()
+    findings: tuple[str, ...] = ()
 
     @property
     def plan_is_stale(self) -> bool:
         """The requirements changed after the plan was made."""
         return bool(self.plan and self.version and self.plan.requirements_sha256 != self.version.sha256)
+
+    def context_of(self, adr: Adr) -> Context:
+        """What an ADR's conditions are judged in: a later plan does not change what an accepted one was decided on.
+
+        While it is accepted, a candidate's newest deployment comes before that. A draft is judged by the plan of today.
+        """
+        plan = self.accepted_plans.get(adr.id)
+        decided = of_plan(plan or self.plan)
+        if adr.status is Status.ACCEPTED:
+            decided = in_production(decided, self.deployments, self.context.now)
+        points = self.context.points
+        if plan is not None:
+            points = {**(points or {}), **plan.points()}
+        return self.context.model_copy(update={"decided": decided, "points": points})
 
 
 def case_state(ws: Workspace, name: str) -> CaseState:
@@ -58,8 +75,9 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     adrs = ws.store.adrs.all(case=case.id)
     evidence = ws.store.evidence.of_case(case.id)
     asked = asked_conditions(plan, adrs)
+    counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else ())
     known = (
-        *counted_for(ws, runs, evidence, asked),
+        *counted.evidence,
         *_predictions(plan, sizing),
         *_documented(ws, requirements, plan),
     )
@@ -67,9 +85,14 @@ def case_state(ws: Workspace, name: str) -> CaseState:
         now=now(),
         points=plan.points() if plan else None,
         contracts=ws.store.evidence.contracts({e.contract for e in evidence if e.contract}),
-        decided=_decided(plan),
+        decided=of_plan(plan),
+        service_levels=levels_hash(plan.service_levels) if plan else None,
     )
-    return CaseState(case, version, requirements, stored_plan, plan, sizing, runs, known, adrs, context)
+    return CaseState(
+        case, version, requirements, stored_plan, plan, sizing, runs, known, adrs, context,
+        accepted_plans={a.id: p for a in adrs if (p := accepted_plan(ws, a))},
+        deployments=ws.store.deployments.of_case(case.id), findings=counted.findings,
+    )  # fmt: skip
 
 
 def asked_conditions(plan: Plan | None, adrs: Sequence[Adr]) -> tuple[Condition, ...]:
@@ -113,17 +136,6 @@ def _documented(ws: Workspace, r: Requirements | None, plan: Plan | None) -> tup
     )
 
 
-def _decided(plan: Plan | None) -> dict[str, Contract]:
-    """The contract asked for, per candidate, without what a stage's rule sets later."""
-    if plan is None:
-        return {}
-    later = {s.rule.setting for s in plan.stages if s.rule}
-    return {
-        c.id: Contract(shared=plan.shared_contract, candidate={k: v for k, v in c.contract.items() if k not in later})
-        for c in plan.candidates
-    }
-
-
 class HypothesisVerdict(NamedTuple):
     """A hypothesis and what is known about it; the parts are its conditions."""
 
@@ -145,7 +157,7 @@ def judge_hypotheses(state: CaseState) -> tuple[HypothesisVerdict, ...]:
 
 def judge_adr(state: CaseState, adr: Adr) -> tuple[FlipVerdict, ...]:
     """Every flip condition of one ADR today."""
-    return judge_flips(adr, state.evidence, state.context)
+    return judge_flips(adr, state.evidence, state.context_of(adr))
 
 
 def judge_levels(state: CaseState) -> dict[tuple[str, str], Verdict]:
@@ -159,6 +171,12 @@ def judge_levels(state: CaseState) -> dict[tuple[str, str], Verdict]:
             if asked:
                 found[c.id, point.name] = combine("all of", [evaluate(a, state.evidence, state.context) for a in asked])
     return found
+
+
+KNOWN_BY = {
+    Kind.MEASURED: "measured", Kind.OBSERVED: "observed", Kind.IMPORTED: "as imported", Kind.ENTERED: "as entered",
+    Kind.DOCUMENTED: "as documented",
+}  # fmt: skip
 
 
 class Users(NamedTuple):
@@ -183,10 +201,13 @@ def users_served(state: CaseState) -> Users:
     if kept:
         n, v = kept[-1]
         kind = v.kind.value if v.kind else ""
+        known = KNOWN_BY[v.kind] if v.kind else "not stated how"
         who = f"{n} simultaneous users get" if n > 1 else "1 user at a time gets"
-        return Users(n, kind, f"{who} the promise on one unit ({kind}); {need}.")
+        return Users(n, kind, f"{who} the promise on one unit ({known}); {need}.")
     if judged and all(v.side == "fails" for _, v in judged):
-        return Users(0, "measured", f"No load that was measured keeps the promise on one unit; {need}.")
+        kinds = list(dict.fromkeys(v.kind for _, v in judged if v.kind))
+        known = " and ".join(KNOWN_BY[k] for k in kinds)
+        return Users(0, kinds[0].value, f"No load of the plan keeps the promise on one unit ({known}); {need}.")
     return Users(None, "", f"How many users get the promise on one unit is not measured; {need}.")
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from db.store import Store, open_store
 from planner.catalog import Catalog, load_catalog
+from planner.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
+UNFINISHED = ".part-"  # begins the name of a folder that is still being copied
+ABANDONED_AFTER_S = 3600
 
 
 class Workspace(NamedTuple):
@@ -34,6 +40,15 @@ class Workspace(NamedTuple):
 def now() -> datetime:
     """The one place that asks the clock."""
     return datetime.now(UTC)
+
+
+def signed_by(name: str, where: str) -> str:
+    """The name of who does something, as it will stand in the record; raises InputError when there is none."""
+    if not name.strip():
+        raise InputError("nobody is named.", where=where, fix="Write your name first.")
+    if len(name.strip()) > 200:
+        raise InputError("the name is longer than 200 characters.", where=where, fix="Shorten it.")
+    return name.strip()
 
 
 def home_folder(home: Path | None = None) -> Path:
@@ -61,4 +76,13 @@ def open_workspace(home: Path | None = None, url: str | None = None) -> Workspac
     )
     workspace.runs.mkdir(exist_ok=True)
     workspace.jobs.mkdir(exist_ok=True)
+    _sweep(workspace.runs)
     return workspace
+
+
+def _sweep(runs: Path) -> None:
+    """Remove what a process left half copied when it died; what is younger than an hour may still be in the making."""
+    for part in runs.glob(f"{UNFINISHED}*"):
+        with suppress(FileNotFoundError):  # another process sweeps too
+            if time.time() - part.stat().st_mtime > ABANDONED_AFTER_S:
+                shutil.rmtree(part, ignore_errors=True)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from bundle.folder import pack
+from bundle.folder import open_bundle, pack, seal
 from decisions.record import Adr, People
-from planner.conditions import LoadPoint
-from planner.poc import Launch, Plan, PlanCandidate, Stage
+from planner.condition_line import parse_condition
+from planner.conditions import Kind, LoadPoint
+from planner.contract import Contract
+from planner.poc import Hypothesis, Launch, Plan, PlanCandidate, Stage
 from services.decisions import accept, begin_draft, propose_draft, save_draft
 from services.plans import save_plan
 from services.shipped import CASES, install
 from services.usage import Usage
-from services.workspace import Workspace
+from services.workspace import Workspace, now
+from tests.bundle.made import POINT, bundle, request
 
 CASE = "nortia"
-FIRST_DAY = date(2026, 9, 1)
+FIRST_DAY = (now() - timedelta(days=60)).date()  # recent: what users did long ago says nothing about today
 
 
 def nortia(ws: Workspace) -> None:
@@ -30,6 +34,36 @@ def small_plan(*points: LoadPoint, case: str = CASE) -> Plan:
         candidates=(PlanCandidate(id="vllm", role="favourite", engine="vllm", model_name="tiny", launch=Launch()),),
         load_points=points, stages=(Stage(name="A", points=tuple(p.name for p in points)),),
     )  # fmt: skip
+
+
+def asking(*lines: str, levels: tuple[str, ...] = (), version: str = "") -> Plan:
+    """A small plan whose hypotheses H1, H2 ... ask one line each; `version` is the engine's that is asked for."""
+    plan = small_plan(POINT)
+    asked = {"engine": "vllm", "engine_version": version} if version else {}
+    return plan.model_copy(update={
+        "title": f"small {version}",
+        "candidates": tuple(c.model_copy(update={"contract": asked}) for c in plan.candidates),
+        "hypotheses": tuple(
+            Hypothesis(id=f"H{i}", statement="s", conditions=(parse_condition(x),), method="m", if_rejected="r")
+            for i, x in enumerate(lines, 1)
+        ),
+        "service_levels": tuple(parse_condition(x) for x in levels),
+    })  # fmt: skip
+
+
+def measured(folder: Path, *, n: int = 130, asked: str = "", reported: str = "", **more: Any) -> Path:
+    """A bundle as of a real server, an hour old: `n` requests whose first token comes after 200 ms.
+
+    `asked` and `reported` are the engine's version in its contract.
+    """
+    contract = Contract(
+        shared={"model": "tiny"}, candidate={"engine": "vllm", "engine_version": asked},
+        observed={"engine_version_reported": reported},
+    )  # fmt: skip
+    bundle(folder, [request(i, i * 0.35) for i in range(n)], **{"kind": Kind.MEASURED, "contract": contract, **more})
+    ended = (now() - timedelta(hours=1)).isoformat()
+    seal(folder, open_bundle(folder).model_copy(update={"finished_at": ended}))
+    return folder
 
 
 def with_plan(ws: Workspace, plan: Plan) -> str:

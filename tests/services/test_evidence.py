@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import threading
+import time
+
 import pytest
 
+from bundle.folder import seal
+from planner.conditions import State
 from planner.errors import BundleError, ConflictError
-from services.arrivals import bring_in_zip
+from services import evidence as evidence_service
+from services.arrivals import bring_in, bring_in_zip
 from services.cases import begin_case
 from services.evidence import read_kept, take_in
-from services.verdicts import case_state, judge_levels
+from services.plans import save_plan
+from services.verdicts import case_state, judge_hypotheses, judge_levels
+from services.workspace import ABANDONED_AFTER_S, open_workspace
 from tests.bundle.made import POINT, bundle
-from tests.services.made import CASE, small_plan, with_plan, zipped
+from tests.services.made import CASE, asking, measured, small_plan, with_plan, zipped
 
 
 @pytest.fixture
@@ -107,3 +117,144 @@ def test_a_failed_start_is_a_run_with_an_outcome(shipped, case, tmp_path):
     assert taken.run.status == "failed"
     started = [e.value for e in shipped.store.evidence.of_case(case, metric="started")]
     assert started == [0.0]
+
+
+SLOW, SLOWER = "vllm: ttft p95 <= 2 s at parallel-2", "vllm: ttft p95 <= 3 s at parallel-2"
+
+
+def first_verdict(ws):
+    return judge_hypotheses(case_state(ws, CASE))[0].verdict
+
+
+def test_a_lost_bundle_costs_its_new_thresholds_and_nothing_else(shipped, tmp_path):
+    case = with_plan(shipped, asking(SLOW))
+    folder = measured(tmp_path / "a")
+    run = bring_in(shipped, CASE, folder, "Lee").taken[0].run
+    assert case_state(shipped, CASE).findings == ()
+    shutil.rmtree(shipped.runs / run.path)
+    save_plan(shipped, case, asking(SLOWER), "Lee")
+    state = case_state(shipped, CASE)
+    assert state.findings == (
+        "The bundle of run run-vllm-1 (vllm, stage A, start 1) is missing or was altered: its thresholds cannot be "
+        "counted again. Take it in again.",
+    )
+    assert first_verdict(shipped).state is not State.HOLDS
+    assert [t.new for t in bring_in(shipped, CASE, folder, "Kim").taken] == [False]  # and the copy is back
+    assert case_state(shipped, CASE).findings == ()
+    assert first_verdict(shipped).state is State.HOLDS
+
+
+def test_taking_an_altered_bundle_in_again_mends_the_kept_copy(shipped, case, tmp_path):
+    folder = bundle(tmp_path / "a")
+    run = take_in(shipped, case, folder, "Kim").run
+    altered_file(shipped.runs / run.path)
+    assert take_in(shipped, case, folder, "Kim").new is False
+    assert read_kept(shipped, run).sha256 == run.sha256
+    assert [p.name for p in shipped.runs.iterdir()] == [run.path]
+
+
+def test_an_import_that_fails_leaves_no_folder(shipped, case, tmp_path, monkeypatch):
+    def fails(*_):
+        raise BundleError("the judge fell ill.")
+
+    monkeypatch.setattr("services.arrivals.rejudge", fails)
+    with pytest.raises(BundleError, match="fell ill"):
+        bring_in(shipped, CASE, bundle(tmp_path / "a"), "Kim")
+    assert stored(shipped, case)[0] == 0
+    assert list(shipped.runs.iterdir()) == []
+
+
+def test_a_bundle_that_was_kept_before_stays_when_a_later_import_fails(shipped, case, tmp_path):
+    run = take_in(shipped, case, bundle(tmp_path / "a"), "Kim").run
+    other = begin_case(shipped, "Other", case_state(shipped, CASE).requirements, "Lee")
+    with pytest.raises(ConflictError):
+        take_in(shipped, other.id, tmp_path / "a", "Kim")
+    assert read_kept(shipped, run).sha256 == run.sha256
+
+
+def test_several_who_bring_the_same_bundle_at_once_all_succeed(tmp_path, shipped, case):
+    folder, url = bundle(tmp_path / "a"), f"sqlite:///{tmp_path}/flipline.db"
+    outcomes = []
+
+    def bring():
+        mine = open_workspace(shipped.home, url=url)
+        outcomes.append(bring_in(mine, CASE, folder, "Kim").taken[0].new)
+        mine.store.close()
+
+    threads = [threading.Thread(target=bring) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(outcomes) == [False, False, True]
+    assert len(list(shipped.runs.iterdir())) == 1
+
+
+def test_who_comes_second_while_copying_uses_the_copy_of_the_first(shipped, tmp_path, monkeypatch):
+    folder = bundle(tmp_path / "a")
+    sha256 = evidence_service.bundle_sha256(folder)
+    both_copied, copy = threading.Barrier(2), shutil.copytree
+
+    def slow(*args):
+        copy(*args)
+        both_copied.wait(10)
+
+    monkeypatch.setattr(evidence_service.shutil, "copytree", slow)
+    kept = []
+    threads = [
+        threading.Thread(target=lambda: kept.append(evidence_service._keep(shipped, folder, sha256))) for _ in range(2)
+    ]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert kept == [shipped.runs / sha256[:16]] * 2
+    assert list(shipped.runs.iterdir()) == [shipped.runs / sha256[:16]]
+
+
+def test_what_a_dead_process_left_half_copied_is_swept_at_the_next_start(shipped, tmp_path):
+    old, young = shipped.runs / ".part-old", shipped.runs / ".part-young"
+    for folder in (old, young):
+        (folder / "new").mkdir(parents=True)
+    long_ago = time.time() - ABANDONED_AFTER_S - 1
+    os.utime(old, (long_ago, long_ago))
+    open_workspace(shipped.home, url=f"sqlite:///{tmp_path}/flipline.db").store.close()
+    assert list(shipped.runs.iterdir()) == [young]
+
+
+def test_goodput_is_counted_again_under_the_levels_of_today(shipped, tmp_path):
+    # every first token comes after 200 ms: all requests meet 10 s, none meets 0.1 s
+    case = with_plan(shipped, asking("vllm: goodput >= 0.9 at parallel-2", levels=("ttft p95 <= 10 s",)))
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    assert (first_verdict(shipped).value, first_verdict(shipped).side) == (1.0, "holds")
+    save_plan(shipped, case, asking("vllm: goodput >= 0.9 at parallel-2", levels=("ttft p95 <= 0.1 s",)), "Lee")
+    now_judged = first_verdict(shipped)
+    assert (now_judged.value, now_judged.side) == (0.0, "fails")
+    assert [p.reason for p in now_judged.passed_over] == ["goodput was counted under other service levels"]
+
+
+def test_a_condition_that_no_line_can_say_does_not_stop_the_case(shipped, tmp_path):
+    # written by an older Flipline, or through the Python interface
+    case = with_plan(shipped, asking(SLOW))
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    odd = asking(SLOWER)
+    strange = odd.hypotheses[0].conditions[0].model_copy(update={"metric": "started", "statistic": "p95"})
+    h = odd.hypotheses[0].model_copy(update={"conditions": (*odd.hypotheses[0].conditions, strange)})
+    counted = evidence_service.counted_for(
+        shipped, shipped.store.runs.of_case(case), shipped.store.evidence.of_case(case), h.conditions
+    )
+    assert counted.findings == ()
+    assert any(e.beyond(3000, "<=") == 0 for e in counted.evidence)
+
+
+def test_each_bundle_is_judged_under_its_own_contract(shipped, tmp_path):
+    with_plan(shipped, asking(SLOW))
+    for i, declared in enumerate(((), ("quantization",)), 1):
+        folder = measured(tmp_path / str(i), start=i)
+        sealed = evidence_service.open_bundle(folder)
+        contract = sealed.contract.model_copy(update={"declared_differences": declared})
+        seal(folder, sealed.model_copy(update={"contract": contract}))
+        bring_in(shipped, CASE, folder, "Lee")
+    state = case_state(shipped, CASE)
+    seen = {e.start: state.context.contracts[e.contract].declared_differences for e in state.evidence if e.start}
+    assert seen == {1: (), 2: ("quantization",)}
