@@ -18,7 +18,7 @@ FEW_USERS = 5
 
 
 class Rule(NamedTuple):
-    """`points` for one criterion when the requirement applies, and the reason in words."""
+    """`points` for one criterion when the requirement applies, and why; {r.field} stands for the case's own number."""
 
     criterion: str
     points: float
@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = (
     Rule("batching", 4, _many, "many users at once: how requests share a step decides how many are served"),
     Rule("kv_management", 3, _many, "many users at once: KV memory decides how many fit"),
     Rule("scheduling_policy", 1, _many, "a queue forms when more users come than one unit serves"),
-    Rule("chunked_prefill", 2, lambda r: _many(r) and r.ttft_s <= 3, "first token within 3 s while others run"),
+    Rule("chunked_prefill", 2, lambda r: _many(r) and r.ttft_s <= 3, "first token within {r.ttft_s:g} s while others run"),
     Rule("prefix_reuse", 1, lambda r: r.shared_prefix_share is None, "shared prefix not known yet: counted once"),
     Rule("prefix_reuse", 1, _share_at_least(0.1), "a tenth of the prompt or more is shared"),
     Rule("prefix_reuse", 2, _share_at_least(0.3), "a third of the prompt or so is shared"),
@@ -95,7 +95,7 @@ def weights(requirements: Requirements, adjust: Mapping[str, float] | None = Non
     for rule in RULES:
         if rule.applies(requirements):
             points[rule.criterion] += rule.points
-            why[rule.criterion].append(f"{rule.points:g}: {rule.why}")
+            why[rule.criterion].append(f"{rule.points:g}: {rule.why.format(r=requirements)}")
     for criterion, value in (adjust or {}).items():
         if criterion not in points:
             raise UnknownName.from_known("criterion", criterion, CRITERIA, where="weights")

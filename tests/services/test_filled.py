@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -14,7 +14,7 @@ from services.workspace import now
 from tests.services.made import CASE
 
 ROW = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 12.0, 64)
-DAY = date(2026, 9, 1)
+DAY = (now() - timedelta(days=60)).date()
 
 
 def bring(ws, *rows, by="Kim", source="gpu-box.xlsx", day=DAY):

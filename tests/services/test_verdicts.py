@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from planner.poc import Stage
 from services.arrivals import bring_in_table, bring_in_zip
+from services.decisions import begin_draft
 from services.filled import Filled
 from services.verdicts import asked_conditions, case_state, judge_levels, missing, rejudge, users_served
 from tests.bundle.made import POINT, bundle, closed_loop
@@ -25,11 +27,30 @@ def test_users_served_is_the_largest_load_that_keeps_every_level(shipped):
     entered(shipped, 8, 21, 2500)  # fast enough, but the first token comes after 2 s
     state = case_state(shipped, CASE)
     assert users_served(state).sentence == (
-        "4 simultaneous users get the promise on one unit (entered); you need 20 to 50."
+        "4 simultaneous users get the promise on one unit (as entered); you need 20 to 50."
     )
     levels = judge_levels(state)
     assert [levels["vllm", p].side for p in ("single", "parallel-4", "parallel-8")] == ["holds", "holds", "fails"]
     assert levels["ollama", "single"].state == "unmeasured"
+
+
+def test_when_every_load_fails_the_sentence_says_how_that_is_known(shipped):
+    with_plan(shipped, case_state(shipped, CASE).plan.model_copy(update={
+        "load_points": case_state(shipped, CASE).plan.load_points[:2], "stages": (Stage(name="A", points=("single",)),),
+        "hypotheses": (), "title": "two points",
+    }))  # fmt: skip
+    entered(shipped, 1, 5, 300)
+    entered(shipped, 2, 4, 300)
+    users = users_served(case_state(shipped, CASE))
+    assert (users.users, users.kind) == (0, "entered")
+    assert users.sentence == "No load of the plan keeps the promise on one unit (as entered); you need 20 to 50."
+
+
+def test_a_draft_says_of_each_hypothesis_how_it_is_known(shipped):
+    entered(shipped, 16, 12, 900)
+    confirmation = begin_draft(shipped, CASE, "Kim").adr.confirmation
+    assert "H3 At 16 in flight each user gets at least 20 tok/s. Today: fails, as entered." in confirmation
+    assert "Today: fails, as imported." in confirmation  # H4, on the shipped import
 
 
 def test_simulated_figures_serve_nobody(shipped, tmp_path):
