@@ -3,6 +3,8 @@
 PYTHON ?= python3
 PORT ?= 8501
 ARGS ?=
+ARCH ?= amd64
+PLAN ?=
 
 BIN := .venv/bin
 ENGINE := .venv-vllm
@@ -14,7 +16,7 @@ ENGINE_READY := $(ENGINE)/.ready
 LLAMA_READY := $(ENGINE)/.ready-llama
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-vllm two-cores lint clean
+.PHONY: help run test test-vllm two-cores gpu-kit lint clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -31,6 +33,9 @@ test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real v
 
 two-cores: $(DEV_READY) $(MODEL).gguf ## measure the shipped "two cores" case anew into var/two-cores (compiles llama.cpp once)
 	$(BIN)/python scripts/measure_two_cores.py --out var/two-cores
+
+gpu-kit: $(APP_READY) ## pack bench, plan and wheels for a box without network (ARCH=amd64 or arm64, PLAN=file)
+	$(BIN)/python -m scripts.gpu_kit --arch $(ARCH) $(if $(PLAN),--plan $(PLAN))
 
 lint: $(DEV_READY) ## check style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bench.containers import check_files, known_repositories
 from bench.engines import check_allowed
@@ -163,3 +164,11 @@ def test_plans_without_these_fields_keep_their_hash() -> None:
     assert made.sha256() == "8a217392f138c123394ad7b18e57685c390b6baa8619dffdacbde7347bdcc603"
     assert contained(1).sha256() != plan(candidate(1, "--slots", "8")).sha256()
     assert plan_from_yaml(plan_to_yaml(contained(1, digest=DIGEST))) == contained(1, digest=DIGEST)
+
+
+def test_the_launch_in_the_guide_is_one_that_a_plan_may_hold() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "gpu-box.md").read_text()
+    block = guide.partition("```yaml\n")[2].partition("```")[0]
+    made = Launch.model_validate(yaml.load(block, Loader=yaml.CSafeLoader))
+    assert made.container and made.container.gpus == "all"
+    check_allowed(made, allow=False, where="guide")
