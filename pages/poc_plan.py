@@ -101,7 +101,9 @@ def stages(plan: Plan) -> None:
     points = [
         {
             t("Point"): p.name,
-            t("Load"): t("{n} in flight", n=p.in_flight)
+            t("Load"): plain(p.in_words())
+            if p.shape not in ("closed", "open")
+            else t("{n} in flight", n=p.in_flight)
             if p.in_flight
             else t("{rate:g} requests/s, {arrival}", rate=p.rate_per_s, arrival=t(p.arrival)),
             t("Prompt (tokens)"): p.input_tokens,

@@ -13,47 +13,12 @@ from typing import Literal
 from pydantic import AwareDatetime, Field, model_validator
 
 from planner.contract import Contract, Tolerance
-from planner.frozen import Frozen, sha256_of
+from planner.frozen import Frozen
+from planner.loads import Arrival as Arrival
+from planner.loads import LoadPoint as LoadPoint
 from planner.metrics import METRICS, Level, Metric, metric
 
-Shape = Literal["closed", "open"]
-Arrival = Literal["constant", "poisson", "gamma"]
 Comparison = Literal["<=", ">=", "between", "is"]
-
-
-class LoadPoint(Frozen):
-    """One load that is offered to a server: shape, amount, lengths in tokens, requests per repeat."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=60)
-    shape: Shape = "closed"
-    in_flight: int | None = Field(default=None, ge=1, le=10_000)
-    rate_per_s: float | None = Field(default=None, gt=0, le=100_000)
-    arrival: Arrival = "poisson"
-    burstiness: float = Field(default=1.0, gt=0)
-    input_tokens: int = Field(ge=1, le=2_000_000)
-    output_tokens: int = Field(ge=1, le=1_000_000)
-    shared_prefix: float = Field(default=0.0, ge=0, le=1)
-    requests: int = Field(default=16, ge=1, le=1_000_000)
-    warmup_requests: int = Field(default=2, ge=0, le=10_000)
-
-    @model_validator(mode="after")
-    def _amount_fits_shape(self) -> LoadPoint:
-        if (self.shape == "closed") != (self.in_flight is not None) or (self.shape == "open") != (
-            self.rate_per_s is not None
-        ):
-            raise ValueError(f"load point {self.name!r}: a closed loop states in_flight, an open loop rate_per_s.")
-        return self
-
-    def load_hash(self) -> str:
-        """SHA-256 of what defines the load; the name and the number of requests are not part of it."""
-        return sha256_of(self.model_dump(exclude={"name", "requests", "warmup_requests"}))
-
-    def in_words(self) -> str:
-        """Load and lengths in one short phrase."""
-        amount = (
-            f"{self.in_flight} in flight" if self.shape == "closed" else f"{self.rate_per_s:g} req/s {self.arrival}"
-        )
-        return f"{amount}, {self.input_tokens:,} in / {self.output_tokens:,} out"
 
 
 class Condition(Frozen):

@@ -13,6 +13,7 @@ from planner.condition_line import format_condition, format_test, parse_conditio
 from planner.conditions import Condition, LoadPoint
 from planner.errors import InputError, SchemaTooNew, UnknownName
 from planner.frozen import Frozen, sha256_of
+from planner.loads import fault_in_pairs, without_sweeps
 
 PLAN_SCHEMA = 1
 DIALECTS = ("vllm", "ollama", "llama-server", "sglang", "tensorrt_llm", "tgi", "openai")
@@ -114,7 +115,10 @@ class Stop(Frozen):
 
 
 class Plan(Frozen):
-    """One PoC: all that bench needs. Points and candidates are named once and referred to by name."""
+    """One PoC: all that bench needs. Points and candidates are named once and referred to by name.
+
+    `tokenizer_dir` holds the model's tokenizer.json; it and every file of a load point are found from the plan's folder.
+    """
 
     schema_version: Literal[1] = 1
     case: str
@@ -133,6 +137,12 @@ class Plan(Frozen):
     sampling: dict[str, float] = {"temperature": 0.0}
     stop: Stop = Stop()
     budget_min: float | None = Field(default=None, gt=0, le=100_000)
+    tokenizer_dir: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_sweeps_out(cls, data: Any) -> Any:
+        return without_sweeps(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _names_resolve(self) -> Plan:
@@ -141,6 +151,8 @@ class Plan(Frozen):
             raise ValueError("two load points carry the same name.")
         if len({c.id for c in self.candidates}) != len(self.candidates):
             raise ValueError("two candidates carry the same id.")
+        if fault := fault_in_pairs(self.load_points):
+            raise ValueError(fault)
         for stage in self.stages:
             for name in stage.points:
                 if name not in points:
@@ -174,8 +186,9 @@ class Plan(Frozen):
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON of the plan; what came into plans later counts only where it is stated."""
         data = self.model_dump(mode="json")
+        data["load_points"] = [p.stated() for p in self.load_points]
         for part in (data, *(c["launch"] for c in data["candidates"])):
-            for name in ("budget_min", "container", "files"):
+            for name in ("budget_min", "tokenizer_dir", "container", "files"):
                 if name in part and not part[name]:
                     del part[name]
         return sha256_of(data)
