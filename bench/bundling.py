@@ -21,6 +21,7 @@ from bench.repeat import Result
 from bench.telemetry import Telemetry
 from bundle.folder import seal
 from bundle.manifest import EngineStart, Manifest, Repeat, Warmup
+from bundle.quality import write_quality
 from bundle.records import write_records, write_telemetry
 from planner.conditions import Kind, LoadPoint
 from planner.contract import Contract
@@ -66,19 +67,22 @@ class Bundling:
         stem = f"{point.name}-{number}"
         try:
             write_records(self._folder / f"{stem}.records.parquet", result.records)
+            if result.quality:
+                write_quality(self._folder / f"{stem}.quality.json", result.quality)
             if telemetry.samples:
                 write_telemetry(self._folder / f"{stem}.telemetry.parquet", telemetry.samples)
         except OSError as e:
-            for kind in ("records", "telemetry"):  # half a file would be sealed as if it were whole
-                (self._folder / f"{stem}.{kind}.parquet").unlink(missing_ok=True)
+            for kind in ("records.parquet", "quality.json", "telemetry.parquet"):  # half a file would pass as whole
+                (self._folder / f"{stem}.{kind}").unlink(missing_ok=True)
             raise _cannot_write(self._folder, e) from None
-        load = [r for r in result.records if r.cohort == "load"]
+        load = [r for r in result.records if r.is_load]
         self.repeats.append(Repeat(
             load_point=point.name, repeat=number, t0_unix_s=result.t0_unix_s, duration_s=result.duration_s,
             scheduled=len(load), ok=result.number_of("ok"), failed=result.number_of("failed"),
             undetermined=result.number_of("undetermined"), status=result.status, stop_reason=result.stop_reason,
             records=f"{stem}.records.parquet",
             telemetry=f"{stem}.telemetry.parquet" if telemetry.samples else None,
+            quality=f"{stem}.quality.json" if result.quality else None,
             counters_before=before, counters_after=after, loop_lag_p99_ms=result.loop_lag_p99_ms,
             client_cpu_share=result.client_cpu_share, clock_step_ms=result.clock_step_ms,
             loop_stalled_share=result.loop_stalled_share, cpu_wait_share=result.cpu_wait_share,

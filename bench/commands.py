@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.doctor import examine
+from bench.inputs import read_inputs
 from bench.job import Checked, check_candidate
 from bench.progress import note_refusal
 from bench.runner import RunResult, check_plan, run_plan
@@ -42,7 +43,8 @@ def run(options: argparse.Namespace) -> int:
     bar = sys.stderr.isatty() and not options.json
     try:
         plan = read_plan(options.plan)
-        result = asyncio.run(run_plan(plan, options.out, allow_command=options.allow_command, bar=bar))
+        result = asyncio.run(run_plan(plan, options.out, allow_command=options.allow_command, bar=bar,
+                                      folder=options.plan.parent))  # fmt: skip
     except FliplineError as e:
         note_refusal(options.out, str(e))
         raise
@@ -69,8 +71,9 @@ def check(options: argparse.Namespace) -> int:
     """Try every candidate of a plan with one request."""
     plan = read_plan(options.plan)
     check_plan(plan, allow_command=options.allow_command)
+    inputs = read_inputs(plan, options.plan.parent)
     with tempfile.TemporaryDirectory() as folder:
-        found = [asyncio.run(check_candidate(plan, c, Path(folder))) for c in plan.candidates]
+        found = [asyncio.run(check_candidate(plan, c, Path(folder), inputs)) for c in plan.candidates]
     if options.json:
         print(json.dumps([c._asdict() for c in found]))
     else:

@@ -69,8 +69,12 @@ class Dialect(Frozen):
         )  # fmt: skip
 
     def chat_body(self, model: str, text: str, output_tokens: int, sampling: dict[str, float], *,
-                  salt: str = "", stream: bool = True) -> dict[str, Any]:  # fmt: skip
-        """Body of a chat request with one user message and a fixed output length, with fields this engine knows."""
+                  salt: str = "", stream: bool = True, schema: dict[str, Any] | None = None,
+                  free: bool = False) -> dict[str, Any]:  # fmt: skip
+        """Body of a chat request with one user message, with fields this engine knows.
+
+        The output length is fixed unless `free`, which makes it a limit; an answer is to fit `schema`.
+        """
         body: dict[str, Any] = {
             "model": model,
             "messages": [{"role": "user", "content": text}],
@@ -79,9 +83,12 @@ class Dialect(Frozen):
         }
         if stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        if self.ignore_eos:
+        if schema is not None:
+            answer = {"name": "answer", "schema": schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": answer}
+        if self.ignore_eos and not free:
             body["ignore_eos"] = True
-        if self.min_tokens:
+        if self.min_tokens and not free:
             body["min_tokens"] = output_tokens
         if salt and self.cache_salt:
             body["cache_salt"] = salt

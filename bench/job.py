@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bench.bundling import CANCELLED, LOG, Bundling, Status
+from bench.containers import check_files
 from bench.devices import device_meter
 from bench.dialects import dialect
 from bench.engines import Server
+from bench.inputs import PlanInputs
 from bench.preflight import Preflight, preflight
 from bench.progress import Reporter
 from bench.prompts import PromptMaker
@@ -27,6 +29,7 @@ from planner.errors import InputError, NotAllowed, ServerError
 from planner.poc import Launch, Plan, PlanCandidate, Stage
 
 IDLE_WITHIN_S = 5.0
+NO_FILES = PlanInputs()
 T = TypeVar("T")
 
 
@@ -76,9 +79,9 @@ class JobRun:
 
     def __init__(
         self, plan: Plan, job: Job, launch: Launch, folder: Path, reporter: Reporter, cancel: asyncio.Event,
-        notes: list[str], until: float | None = None,
+        notes: list[str], until: float | None = None, inputs: PlanInputs = NO_FILES,
     ) -> None:  # fmt: skip
-        self._plan, self._job, self._launch, self._until = plan, job, launch, until
+        self._plan, self._job, self._launch, self._until, self._inputs = plan, job, launch, until, inputs
         self._reporter, self._cancel = reporter, cancel
         self._dialect = dialect(job.candidate.engine)
         self._server = Server(launch, self._dialect, folder / LOG if launch.command else None)
@@ -134,7 +137,7 @@ class JobRun:
             self._bundling.findings.append(f"placement: the plan says {planned!r}, and the server is on {where}.")
         self._say(phase="preflight")
         smallest = min(self._plan.point(name).input_tokens for name in self._job.stage.points)
-        checked = await unless_cancelled(preflight(self._target, smallest), self._cancel)
+        checked = await unless_cancelled(preflight(self._target, smallest, self._inputs.tokenizer), self._cancel)
         self._bundling.observe(checked)
         return checked
 
@@ -186,6 +189,7 @@ class JobRun:
         load = Load(
             self._target, point, self._prompts(checked, point, salt), salt=salt, seed=self._plan.seed,
             repeat=self._job.start * 1000 + number, stop=self._plan.stop, e2e_s=e2e_s, on_done=self._reporter.done,
+            inputs=self._inputs.of(point),
         )  # fmt: skip
         telemetry = Telemetry(self._scrape, self._dialect, server_pid=self._server.pid, devices=self._devices)
         before = await telemetry.counters()
@@ -252,18 +256,20 @@ class Checked(NamedTuple):
     findings: tuple[str, ...]
 
 
-async def check_candidate(plan: Plan, candidate: PlanCandidate, folder: Path) -> Checked:
+async def check_candidate(plan: Plan, candidate: PlanCandidate, folder: Path, inputs: PlanInputs = NO_FILES) -> Checked:
     """Start or attach to a candidate's server, run the preflight and stop it again; nothing is kept.
 
-    Raises ServerError when a server to attach to is not there, NotAllowed when another one answers at the address.
+    Raises ServerError when a server to attach to is not there, NotAllowed when another one answers at the address or
+    a file of the model is not the plan's.
     """
     launch, spoken = candidate.launch, dialect(candidate.engine)
+    await asyncio.to_thread(check_files, launch, where=f"candidate {candidate.id}")
     server = Server(launch, spoken, folder / f"{candidate.id}.log" if launch.command else None)
     pool = Pool(server.origin)
     target = Target(pool, spoken, server, candidate.model_name, dict(plan.sampling), plan.stop.request_timeout_s)
     try:
         await (server.start() if launch.command else server.attach())
-        found = await preflight(target, min(p.input_tokens for p in plan.load_points))
+        found = await preflight(target, min(p.input_tokens for p in plan.load_points), inputs.tokenizer)
     except ServerError as e:
         if not launch.command:
             raise

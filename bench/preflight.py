@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bench.dialects import read_labels
@@ -28,15 +29,16 @@ class Preflight(NamedTuple):
     findings: tuple[str, ...]
 
 
-async def preflight(target: Target, input_tokens: int) -> Preflight:
+async def preflight(target: Target, input_tokens: int, local: Callable[[str], int] | None = None) -> Preflight:
     """Check model, stream shape, usage, bounded length, prompt length and metrics with one short request.
 
+    With `local` the tokens of a text are counted by a tokenizer on this machine instead of by the server.
     Raises ServerError when the server cannot be measured: unknown model, refusal, broken stream.
     """
     settings = await _model_settings(target)
     version, told = await _version(target)
     settings |= told
-    vocabulary = await learn_vocabulary(await _counter(target))
+    vocabulary = await learn_vocabulary(await _counter(target, local))
     maker = PromptMaker(vocabulary, seed=0, salt="preflight", spell_salt=True, shared_prefix=0.0)
     prompt = maker.make("preflight", 0, input_tokens)
     answer, server_header = await _probe(target, prompt)
@@ -80,8 +82,8 @@ def _scalars(found: dict[str, Any]) -> dict[str, str]:
     return {k: text for k, v in kept.items() if len(text := str(v)) <= 200}
 
 
-async def _counter(target: Target) -> Counter:
-    """A function that counts the tokens of a chat prompt: by the tokenise endpoint, else by usage."""
+async def _counter(target: Target, local: Callable[[str], int] | None) -> Counter:
+    """A function that counts the tokens of a chat prompt: locally, by the tokenise endpoint, or by usage."""
 
     async def by_usage(text: str) -> int:
         body = target.dialect.chat_body(target.model, text, 1, target.sampling, stream=False)
@@ -109,7 +111,11 @@ async def _counter(target: Target) -> Counter:
         tokens = (found or {}).get("tokens")
         return len(tokens) if isinstance(tokens, list) else None
 
-    tokenise = {"messages": by_messages, "content": by_content}.get(target.dialect.tokenize)
+    async def by_local(text: str) -> int | None:
+        return local(text) if local else None
+
+    known = {"messages": by_messages, "content": by_content}
+    tokenise = by_local if local else known.get(target.dialect.tokenize)
     probe = "Note: time"
     plain = await tokenise(probe) if tokenise else None
     if tokenise is None or plain is None:

@@ -96,6 +96,12 @@ class PromptMaker:
         words += self._fill(seeded("prompt", self._seed, cohort, index), room - shared)
         return Prompt(_text(words), self._vocabulary.base + sum(self._vocabulary.cost[w] for w in words))
 
+    def own(self, text: str, cohort: str, index: int) -> Prompt:
+        """A prompt from outside, behind a nonce where the API has no salt; how many tokens it has is not known."""
+        if not self._spell_salt:
+            return Prompt(text, 0)
+        return Prompt(f"{_text(self._fill(seeded('salt', self._salt, cohort, index), NONCE_WORDS))}\n\n{text}", 0)
+
     def _fill(self, rng: random.Random, tokens: int) -> list[str]:
         cost, unit = self._vocabulary.cost, self._vocabulary.unit
         words: list[str] = []

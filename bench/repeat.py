@@ -9,24 +9,29 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bench.arrivals import upper_bounds
+from bench.asking import AGGRESSOR, TAIL, WARMUP, Asking, Lengths, counted_cohort, tail_reserve
+from bench.asking import LOAD as LOAD
 from bench.dialects import Dialect
 from bench.engines import Server
+from bench.inputs import Inputs
 from bench.machine import undisturbed, waited_for_core_s
 from bench.prompts import Prompt, PromptMaker
-from bench.schedule import open_times, slot_starts
+from bench.quality import is_valid_json, judge_answer
+from bench.schedule import send_times, slot_starts
 from bench.sse import Answer, read_answer
 from bench.transport import ERROR_KINDS, Exchange, Pool, error_message, request_bytes
 from bundle.manifest import Warmup
+from bundle.quality import Judged
 from bundle.records import Outcome, Record
 from planner.conditions import LoadPoint
 from planner.errors import FliplineError
 from planner.poc import Stop
 from planner.statistics import percentile
 
-LOAD, TAIL, WARMUP = "load", "tail", "warmup"
+NO_INPUTS = Inputs()
 LAG_EVERY_S = 0.01
 STOP_RULE_FROM = 10  # ended requests before an error share means anything
 WARMUP_ROUNDS = 5
@@ -43,9 +48,14 @@ class Target(NamedTuple):
     sampling: dict[str, float]
     timeout_s: float
 
-    def chat_request(self, prompt: Prompt, output_tokens: int, salt: str) -> bytes:
-        """The bytes of a streaming chat request."""
-        body = self.dialect.chat_body(self.model, prompt.text, output_tokens, self.sampling, salt=salt)
+    def chat_request(
+        self, prompt: Prompt, output_tokens: int, salt: str, *, schema: dict[str, Any] | None = None,
+        free: bool = False, exact: bool = False,
+    ) -> bytes:  # fmt: skip
+        """The bytes of a streaming chat request; `free` makes the length a limit, `exact` the temperature 0."""
+        sampling = self.sampling | {"temperature": 0.0} if exact else self.sampling
+        body = self.dialect.chat_body(self.model, prompt.text, output_tokens, sampling, salt=salt, schema=schema,
+                                      free=free)  # fmt: skip
         return request_bytes(self.pool.origin, "POST", "/v1/chat/completions", body)
 
 
@@ -65,16 +75,18 @@ class Result(NamedTuple):
     receive_buffer_full: int
     stamps_dropped: int
     clock: dict[str, str]
+    quality: tuple[Judged, ...] = ()
 
     def number_of(self, outcome: Outcome) -> int:
         """Requests of the load itself with that outcome."""
-        return sum(r.outcome == outcome for r in self.records if r.cohort == LOAD)
+        return sum(r.outcome == outcome for r in self.records if r.is_load)
 
 
 class _Sent(NamedTuple):
     request: int
     cohort: str
     scheduled: float
+    asked: Lengths
     exchange: Exchange | None  # None: never sent, because the server had died
 
 
@@ -83,11 +95,16 @@ class Load:
 
     def __init__(
         self, target: Target, point: LoadPoint, prompts: PromptMaker, *, salt: str, seed: int, repeat: int, stop: Stop,
-        e2e_s: float, on_done: Callable[[], None],
+        e2e_s: float, on_done: Callable[[], None], inputs: Inputs = NO_INPUTS,
     ) -> None:  # fmt: skip
-        self._target, self._point, self._prompts, self._salt = target, point, prompts, salt
-        self._seed, self._repeat, self._stop = seed, repeat, stop
+        self._target, self._point, self._inputs, self._stop = target, point, inputs, stop
         self._e2e_s, self._on_done = e2e_s, on_done
+        self._asking = Asking(target, point, prompts, inputs, salt)
+        self._cohort, self._tail = counted_cohort(point), tail_reserve(point, inputs)
+        self._times: list[float] = []  # of open loops, ramps and traces
+        if point.in_flight is None:
+            self._times = send_times(point, seed, repeat, point.requests + self._tail, inputs.trace)
+        self._judged: list[Judged] = []
         self._ready: dict[tuple[str, int], bytes] = {}
         self._sent: list[_Sent] = []
         self._next_load = self._next_tail = self._ended = self._failed = 0
@@ -98,11 +115,13 @@ class Load:
     async def run(self, on_start: Callable[[float], None]) -> Result:
         """Send everything, wait for it, and parse it; `on_start` gets t0 on the pool's clock."""
         for i in range(self._point.requests):
-            self._prepare(LOAD, i)
-        for i in range(self._tail_reserve()):
+            self._prepare(self._cohort, i)
+        for i in range(self._tail):
             self._prepare(TAIL, i)
+        for i in range(self._point.aggressors or 0):
+            self._prepare(AGGRESSOR, i)
         with suppress(FliplineError):  # each request will say so in its record
-            await self._target.pool.open(self._point.in_flight or 8)
+            await self._target.pool.open((self._point.in_flight or 8) + (self._point.aggressors or 0))
         lags: list[float] = []
         seen = self._target.pool.arrivals
         dropped, stepped = seen.dropped, len(seen.steps_s)
@@ -112,7 +131,7 @@ class Load:
             on_start(self.t0)
             async with asyncio.TaskGroup() as group:
                 watch = [group.create_task(self._watch()), group.create_task(_measure_lag(lags))]
-                await (self._closed_loop() if self._point.shape == "closed" else self._open_loop())
+                await (self._closed_loop() if self._point.in_flight else self._open_loop())
                 for task in watch:
                     task.cancel()
             duration = self._target.pool.clock() - self.t0
@@ -128,7 +147,7 @@ class Load:
             client_cpu_share=cpu_share, cpu_wait_share=waiting / duration if waiting is not None and duration else None,
             clock_step_ms=max([drift_ms, *steps_ms], key=abs), stamps_dropped=seen.dropped - dropped,
             receive_buffer_full=sum(s.exchange.full_reads for s in self._sent if s.exchange),
-            clock=self._target.pool.clock_facts(),
+            clock=self._target.pool.clock_facts(), quality=tuple(self._judged),
         )  # fmt: skip
 
     def stop_early(self, reason: str, kind: str = "cancelled") -> None:
@@ -138,33 +157,33 @@ class Load:
             self._over.set()
             self._target.pool.cancel_all(kind)
 
-    def _tail_reserve(self) -> int:
-        """Requests that keep the load up until the counted ones have ended; none where there is no steady window."""
-        slots = self._point.in_flight or 0
-        if self._point.shape == "closed":
-            return slots if slots > 1 and self._point.requests > 2 * slots else 0
-        return self._point.requests
-
     def _prepare(self, cohort: str, index: int) -> bytes:
         key = (cohort, index)
         if key not in self._ready:
-            prompt = self._prompts.make(cohort, index, self._point.input_tokens)
-            self._ready[key] = self._target.chat_request(prompt, self._point.output_tokens, self._salt)
+            self._ready[key] = self._asking.request(cohort, index)
         return self._ready[key]
 
     async def _closed_loop(self) -> None:
         async with asyncio.TaskGroup() as group:
             for start in slot_starts(self._point, self._e2e_s):
                 group.create_task(self._slot(self.t0 + start))
+            if self._point.aggressors:
+                group.create_task(self._interfere(self._point.aggressors, self.t0 + (self._point.aggressor_at_s or 0)))
+
+    async def _interfere(self, aggressors: int, at: float) -> None:
+        """Send the long prompts at once, in the midst of the victims' decoding."""
+        await self._sleep_until(at)
+        if not self._over.is_set() and self._ended < self._point.requests:
+            await asyncio.gather(*(self._send(AGGRESSOR, i, at) for i in range(aggressors)))
 
     async def _slot(self, free_at: float) -> None:
         """Send one request after another; a request is due the moment the one before has ended."""
         await self._sleep_until(free_at)
         while not self._over.is_set():
             if self._next_load < self._point.requests:
-                cohort, index = LOAD, self._next_load
+                cohort, index = self._cohort, self._next_load
                 self._next_load += 1
-            elif self._ended < self._point.requests and self._tail_reserve():
+            elif self._ended < self._point.requests and self._tail:
                 cohort, index = TAIL, self._next_tail
                 self._next_tail += 1
             else:
@@ -174,14 +193,13 @@ class Load:
 
     async def _open_loop(self) -> None:
         """Send at the times drawn beforehand, whatever the server does; cancel the tail when the load has ended."""
-        times = open_times(self._point, self._seed, self._repeat, 2 * self._point.requests)
         async with asyncio.TaskGroup() as group:
-            for i, at in enumerate(times):
+            for i, at in enumerate(self._times):
                 is_load = i < self._point.requests
                 await self._sleep_until(self.t0 + at)
                 if self._over.is_set() or (not is_load and self._ended >= self._point.requests):
                     break
-                cohort, index = (LOAD, i) if is_load else (TAIL, i - self._point.requests)
+                cohort, index = (self._cohort, i) if is_load else (TAIL, i - self._point.requests)
                 self._next_load += is_load
                 group.create_task(self._send(cohort, index, self.t0 + at))
             while self._ended < self._point.requests and not self._over.is_set():
@@ -200,8 +218,8 @@ class Load:
     async def _send(self, cohort: str, index: int, scheduled: float) -> Exchange:
         request = self._prepare(cohort, index)
         exchange = await self._target.pool.exchange(request, timeout_s=self._stop.request_timeout_s)
-        self._sent.append(_Sent(index, cohort, scheduled, exchange))
-        if cohort == LOAD:
+        self._sent.append(_Sent(index, cohort, scheduled, self._asking.lengths(cohort, index), exchange))
+        if cohort == self._cohort:
             self._ended += 1
             self._failed += _failed_at_first_sight(exchange)
             self._on_done()
@@ -222,12 +240,9 @@ class Load:
     def _fail_the_rest(self) -> None:
         """Requests that were never sent because the server had died are failures of the server."""
         now = self._target.pool.clock()
-        times = (
-            open_times(self._point, self._seed, self._repeat, self._point.requests) if not self._point.in_flight else []
-        )
         for i in range(self._next_load, self._point.requests):
-            due = self.t0 + times[i] if times else now
-            self._sent.append(_Sent(i, LOAD, due, None))
+            due = self.t0 + self._times[i] if self._times else now
+            self._sent.append(_Sent(i, self._cohort, due, self._asking.lengths(self._cohort, i), None))
             self._on_done()
         self._next_load = self._point.requests
 
@@ -238,7 +253,11 @@ class Load:
     async def _records(self) -> list[Record]:
         records = []
         for sent in sorted(self._sent, key=lambda s: (s.cohort, s.request)):
-            records.append(record_of(sent, self.t0, self._point))
+            record, text = record_of(sent, self.t0, self._point.json_schema)
+            records.append(record)
+            if self._inputs.quality and record.is_load and record.outcome != "undetermined":
+                told = text if record.outcome == "ok" else None
+                self._judged.append(judge_answer(self._inputs.quality[record.request], told, record.error))
             await asyncio.sleep(0)  # let the heartbeat through
         return records
 
@@ -249,8 +268,8 @@ def _failed_at_first_sight(exchange: Exchange) -> bool:
     return refused or any(b'"error"' in data for _, data in exchange.wire)
 
 
-def record_of(sent: _Sent, t0: float, point: LoadPoint) -> Record:
-    """The record of one request; every time is in seconds after t0."""
+def record_of(sent: _Sent, t0: float, schema: dict[str, Any] | None = None) -> tuple[Record, str]:
+    """The record of one request and the text of its answer; every time is in seconds after t0."""
     exchange = sent.exchange or Exchange(dispatched=sent.scheduled, error_kind="died", error=ERROR_KINDS["died"])
     answer = read_answer(exchange.reads) if exchange.status == 200 else read_answer(())
     outcome, kind, error = judge(exchange, answer)
@@ -259,7 +278,7 @@ def record_of(sent: _Sent, t0: float, point: LoadPoint) -> Record:
     def after(t: float | None) -> float | None:
         return None if t is None else t - t0
 
-    return Record(
+    record = Record(
         request=sent.request, cohort=sent.cohort, outcome=outcome, scheduled_s=sent.scheduled - t0,
         dispatched_s=after(exchange.dispatched) if sent.exchange else None,
         sent_s=after(exchange.sent), first_byte_s=after(exchange.first_byte),
@@ -268,11 +287,13 @@ def record_of(sent: _Sent, t0: float, point: LoadPoint) -> Record:
         last_token_s=after(chunks[-1].t) if chunks else None, end_s=after(exchange.end),
         chunk_s=[c.t - t0 for c in chunks], chunk_tokens=[c.tokens for c in chunks],
         prompt_tokens=answer.prompt_tokens, output_tokens=answer.output_tokens, cached_tokens=answer.cached_tokens,
-        asked_prompt_tokens=point.input_tokens, asked_output_tokens=point.output_tokens,
+        asked_prompt_tokens=sent.asked.input_tokens, asked_output_tokens=sent.asked.output_tokens,
         finish_reason=answer.finish_reason, http_status=exchange.status, error_kind=kind, error=error,
         reconnected=exchange.reconnected, server_timings=answer.timings,
         chunk_bound=upper_bounds([c.t for c in chunks], exchange.unsure),
+        json_valid=None if schema is None or outcome != "ok" else is_valid_json(answer.text, schema),
     )  # fmt: skip
+    return record, answer.text
 
 
 def judge(exchange: Exchange, answer: Answer) -> tuple[Outcome, str, str]:
@@ -300,13 +321,12 @@ async def warm_up(target: Target, point: LoadPoint, prompts: PromptMaker, salt: 
     A round is warmup_requests at once; rounds agree when their mean durations differ by at most 10 %.
     """
     durations: list[float] = []
-    sent = 0
+    asking, sent = Asking(target, point, prompts, NO_INPUTS, salt), 0
     for _ in range(WARMUP_ROUNDS if point.warmup_requests else 0):
-        made = [prompts.make(WARMUP, sent + i, point.input_tokens) for i in range(point.warmup_requests)]
+        made = [asking.request(WARMUP, sent + i) for i in range(point.warmup_requests)]
         sent += len(made)
         ended = await asyncio.gather(*(
-            target.pool.exchange(target.chat_request(p, point.output_tokens, salt), timeout_s=target.timeout_s)
-            for p in made
+            target.pool.exchange(request, timeout_s=target.timeout_s) for request in made
         ))  # fmt: skip
         good = [e.end - e.dispatched for e in ended if e.end and not _failed_at_first_sight(e)]
         if not good:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from bench.containers import check_files, find_image
 from bench.dialects import dialect
 from bench.engines import check_allowed, kill_what_runs
+from bench.inputs import PlanInputs, read_inputs
 from bench.job import Cancelled, Job, JobRun, unless_cancelled
 from bench.progress import CANCEL, Reporter, RunState
 from bench.resume import Kept, end_leftovers, fresh_folder, kept_of
@@ -21,6 +22,7 @@ from planner.poc import Launch, Plan, PlanCandidate, Stage
 
 TOLD = ("budget:", "died:", "point-failed:")  # findings that the result names too
 LOOK_EVERY_S = 0.2
+HERE = Path()
 
 
 class RunResult(NamedTuple):
@@ -80,18 +82,22 @@ def check_plan(plan: Plan, *, allow_command: bool) -> None:
                              where=f"stage {stage.name}", fix=f"Stages: {', '.join(names)}.")  # fmt: skip
 
 
-async def run_plan(plan: Plan, out: Path, *, allow_command: bool = False, bar: bool = False) -> RunResult:
+async def run_plan(
+    plan: Plan, out: Path, *, allow_command: bool = False, bar: bool = False, folder: Path = HERE
+) -> RunResult:
     """Run a plan into the folder `out`; what bench/resume.py finds finished there is not repeated.
 
+    Files that the plan names are looked for from `folder`, where the plan lies.
     Raises InputError, NotAllowed or ServerError before or between bundles, with everything written so far sealed.
     """
     check_plan(plan, allow_command=allow_command)
+    inputs = read_inputs(plan, folder)
     out.mkdir(parents=True, exist_ok=True)
     jobs = jobs_of(plan)
     notes = await asyncio.to_thread(end_leftovers, out)
     kept = {job.folder_name: kept_of(plan, out / job.folder_name) for job in jobs}
     reporter = Reporter(out, sum(job.requests(plan) for job in jobs), bar=bar)
-    run = _Run(plan, out, reporter, jobs, kept, notes)
+    run = _Run(plan, out, reporter, jobs, kept, notes, inputs)
     state: RunState = "failed"
     try:
         state = await run.all()
@@ -109,8 +115,10 @@ class _Run:
     """One pass over a plan's jobs; `cancel` is set by a signal, or by a file named cancel in the folder."""
 
     def __init__(
-        self, plan: Plan, out: Path, reporter: Reporter, jobs: list[Job], kept: dict[str, Kept], notes: list[str]
-    ) -> None:
+        self, plan: Plan, out: Path, reporter: Reporter, jobs: list[Job], kept: dict[str, Kept], notes: list[str],
+        inputs: PlanInputs,
+    ) -> None:  # fmt: skip
+        self._inputs = inputs
         self._plan, self._out, self._reporter, self._jobs, self._kept = plan, out, reporter, jobs, kept
         self._cancel = asyncio.Event()
         self._budget = Budget(plan.budget_min, sum(k.spent_s for k in kept.values()))
@@ -149,7 +157,8 @@ class _Run:
                 self._reporter.update(phase="checking the model's files", candidate=candidate.id, now=True)
                 await unless_cancelled(asyncio.to_thread(check_files, launch, where=where), self._cancel)
             if launch.container:
-                image = await asyncio.to_thread(find_image, launch.container, where=where)
+                look = asyncio.to_thread(find_image, launch.container, where=where)
+                image = await unless_cancelled(look, self._cancel)
                 if not launch.container.digest:
                     self.notes.append(f"image: {where} names no digest; {launch.container.image} is {image.id}.")
 
@@ -189,7 +198,7 @@ class _Run:
         before = self._reporter.standing.done_requests
         made = await JobRun(
             self._plan, job, launch, fresh_folder(self._out / job.folder_name), self._reporter, self._cancel, notes,
-            self._budget.until(self._jobs_left_in_round(job)),
+            self._budget.until(self._jobs_left_in_round(job)), self._inputs,
         ).run()  # fmt: skip
         if made.status == "failed":
             self._reporter.update(last_error=made.engine_start.error)

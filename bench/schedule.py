@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from planner.conditions import LoadPoint
+
+
+class TraceRow(NamedTuple):
+    """One request of a recorded trace: seconds after its first one, and lengths in tokens."""
+
+    at_s: float
+    input_tokens: int
+    output_tokens: int
 
 
 def seeded(*parts: object) -> random.Random:
@@ -14,26 +25,44 @@ def seeded(*parts: object) -> random.Random:
     return random.Random(int.from_bytes(digest[:16], "big"))
 
 
-def gap(point: LoadPoint, rng: random.Random) -> float:
-    """One interval in seconds between sends of an open loop.
+def gap(point: LoadPoint, rng: random.Random, rate: float) -> float:
+    """One interval in seconds between sends at a constant rate.
 
     constant: 1/rate. poisson: exponential. gamma: shape = burstiness and mean 1/rate, so burstiness 1 is poisson and
     smaller values come in bursts (as vLLM's benchmark defines it).
     """
-    rate = point.rate_per_s or 1.0
     if point.arrival == "constant":
         return 1.0 / rate
     shape = 1.0 if point.arrival == "poisson" else point.burstiness
     return rng.gammavariate(shape, 1.0 / (rate * shape))
 
 
-def open_times(point: LoadPoint, seed: int, repeat: int, n: int) -> list[float]:
-    """The first `n` send times of an open loop in seconds after t0; a longer list begins with the shorter one."""
+def ramp_time(point: LoadPoint, count: float) -> float:
+    """When a ramp has sent `count` requests on average, in seconds after t0: the inverse of LoadPoint.expected_by."""
+    start, end, length = point.rate_per_s or 1.0, point.rate_to_per_s or 1.0, point.ramp_s or 1.0
+    inside = point.expected_by(length)
+    if count > inside:
+        return length + (count - inside) / end
+    rise = (end - start) / length
+    return 2 * count / (start + math.sqrt(start**2 + 2 * rise * count))
+
+
+def send_times(point: LoadPoint, seed: int, repeat: int, n: int, trace: Sequence[TraceRow] = ()) -> list[float]:
+    """The first `n` send times of an open loop, ramp or trace in seconds after t0; a longer list begins alike.
+
+    A ramp draws the intervals of a rate of 1/s and stretches time by the rate's integral: with poisson arrivals that
+    is exactly the process whose rate changes so (Cinlar 1975, Introduction to Stochastic Processes, ch. 4). A trace
+    has as many as were recorded, the same in every repeat.
+    """
+    if point.shape == "trace":
+        return [row.at_s for row in trace[:n]]
     rng = seeded("arrivals", seed, point.load_hash(), repeat)
+    ramp = point.shape == "ramp"
+    rate = 1.0 if ramp else point.rate_per_s or 1.0
     now, times = 0.0, []
     for _ in range(n):
-        now += gap(point, rng)
-        times.append(now)
+        now += gap(point, rng, rate)
+        times.append(ramp_time(point, now) if ramp else now)
     return times
 
 

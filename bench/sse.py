@@ -100,7 +100,10 @@ class Chunk(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One streamed answer. Usage values are the last ones that came; `error` is the server's own error object."""
+    """One streamed answer. Usage values are the last ones that came; `error` is the server's own error object.
+
+    `text` is what a reader of the answer sees: neither reasoning nor tool calls.
+    """
 
     chunks: tuple[Chunk, ...]
     prompt_tokens: int | None
@@ -111,6 +114,7 @@ class Answer(NamedTuple):
     malformed: str
     done: bool
     timings: str
+    text: str = ""
 
     @property
     def whole(self) -> bool:
@@ -129,6 +133,7 @@ class AnswerBuilder:
 
     def __init__(self) -> None:
         self._seen: list[_Seen] = []
+        self._text: list[str] = []
         self._empty_finish: _Seen | None = None
         self._usage: dict[str, Any] = {}
         self._finish_reason = ""
@@ -176,6 +181,7 @@ class AnswerBuilder:
             malformed=self._malformed,
             done=self._done,
             timings=self._timings,
+            text="".join(self._text),
         )
 
     def _take_choice(self, t: float, choice: dict[str, Any], total: int | None) -> None:
@@ -184,7 +190,10 @@ class AnswerBuilder:
         finish = choice.get("finish_reason") or ""
         self._finish_reason = str(finish) or self._finish_reason
         texts = [text for f in _TEXT_FIELDS if isinstance(text := delta.get(f), str)]
-        seen = _Seen(t, total, visible=bool(delta.get("content") or delta.get("text")))
+        visible = delta.get("content") or delta.get("text")
+        if isinstance(visible, str):
+            self._text.append(visible)
+        seen = _Seen(t, total, visible=bool(visible))
         if any(texts) or delta.get("tool_calls"):
             self._seen.append(seen)
         elif texts and not delta.get("role"):  # rule: "" beside a role is the role chunk, "" alone is a token

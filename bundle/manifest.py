@@ -55,6 +55,7 @@ class Repeat(Frozen):
     stop_reason: str = ""
     records: str
     telemetry: str | None = None
+    quality: str | None = None
     counters_before: dict[str, float] = {}
     counters_after: dict[str, float] = {}
     loop_lag_p99_ms: float | None = None

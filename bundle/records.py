@@ -19,7 +19,8 @@ class Record(NamedTuple):
 
     prompt_tokens, output_tokens and cached_tokens come from the server's usage (last value); chunk_tokens are 0
     where the count in a chunk is not known. `chunk_bound` marks chunks whose time is only an upper bound, because the
-    kernel had merged them with the next; () stands for none. `undetermined` is a request that we cancelled ourselves,
+    kernel had merged them with the next; () stands for none. `json_valid` is set where the answer was to fit a schema;
+    0 asked prompt tokens: the prompt came from outside. `undetermined` is a request that we cancelled ourselves,
     or that this client could not send.
     """
 
@@ -48,13 +49,19 @@ class Record(NamedTuple):
     reconnected: bool
     server_timings: str
     chunk_bound: tuple[bool, ...] = ()
+    json_valid: bool | None = None
+
+    @property
+    def is_load(self) -> bool:
+        """It is one of those that the point counts, not one that keeps up or disturbs the load."""
+        return self.cohort in ("load", "victim")
 
 
 _TYPES = {
     "request": pa.int32(), "cohort": pa.string(), "outcome": pa.string(), "chunk_s": pa.list_(pa.float64()),
     "chunk_tokens": pa.list_(pa.int32()), "finish_reason": pa.string(), "error_kind": pa.string(),
     "error": pa.string(), "reconnected": pa.bool_(), "server_timings": pa.string(),
-    "chunk_bound": pa.list_(pa.bool_()),
+    "chunk_bound": pa.list_(pa.bool_()), "json_valid": pa.bool_(),
 }  # fmt: skip
 _COUNTS = (
     "prompt_tokens",
@@ -88,7 +95,7 @@ def read_records(path: Path) -> list[Record]:
 
     Raises BundleError when the file is missing or is not such a table.
     """
-    rows = _read(path, SCHEMA, optional=("chunk_bound",))
+    rows = _read(path, SCHEMA, optional=("chunk_bound", "json_valid"))
     return [Record(**row | {"chunk_bound": tuple(row.get("chunk_bound") or ())}) for row in rows]
 
 

@@ -27,13 +27,13 @@ class Window(NamedTuple):
 
 
 def steady_window(records: Sequence[Record], point: LoadPoint) -> Window:
-    """From every slot's second request (closed loop) or the first arrival (open loop) to the last dispatch."""
-    sent = sorted(r.dispatched_s for r in records if r.dispatched_s is not None and r.cohort == "load")
+    """From every slot's second request (closed), the first arrival (open) or the ramp's end to the last dispatch."""
+    sent = sorted(r.dispatched_s for r in records if r.dispatched_s is not None and r.is_load)
     if not sent:
         return Window(0.0, 0.0, False)
-    ends = [r.end_s for r in records if r.end_s is not None and r.cohort == "load"]
+    ends = [r.end_s for r in records if r.end_s is not None and r.is_load]
     whole = Window(sent[0], max([*ends, sent[-1]]), False)
-    second = 2 * (point.in_flight or 0) - 1 if point.shape == "closed" else 0
+    second = 2 * point.in_flight - 1 if point.in_flight else sum(t < (point.ramp_s or 0.0) for t in sent)
     if len(sent) <= second + 1 or sent[-1] <= sent[max(0, second)]:
         return whole
     return Window(sent[max(0, second)], sent[-1], True)
@@ -41,7 +41,7 @@ def steady_window(records: Sequence[Record], point: LoadPoint) -> Window:
 
 def counted(records: Sequence[Record], window: Window) -> list[Record]:
     """Requests scheduled in the window that ended by themselves: those we cancelled are undetermined."""
-    inside = [r for r in records if r.cohort == "load" and r.outcome != "undetermined"]
+    inside = [r for r in records if r.is_load and r.outcome != "undetermined"]
     if not window.steady:
         return inside
     return [r for r in inside if window.begin_s <= r.scheduled_s <= window.end_s]
@@ -49,7 +49,7 @@ def counted(records: Sequence[Record], window: Window) -> list[Record]:
 
 def cut_off(records: Sequence[Record], window: Window) -> list[Record]:
     """Requests scheduled in the window that we ended ourselves, at a stop rule or a cancel."""
-    cut = [r for r in records if r.cohort == "load" and r.outcome == "undetermined"]
+    cut = [r for r in records if r.is_load and r.outcome == "undetermined"]
     return [r for r in cut if not window.steady or window.begin_s <= r.scheduled_s <= window.end_s]
 
 

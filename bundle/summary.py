@@ -257,7 +257,7 @@ def _of_the_run(
     if length > 0:
         speed = tokens_in(data.records, data.window.begin_s, data.window.end_s) / length
         yield maker.make("output_tok_s", speed, data=data, n=n)
-        ended = [r for r in data.records if r.outcome == "ok" and r.end_s is not None and r.cohort == "load"]
+        ended = [r for r in data.records if r.outcome == "ok" and r.end_s is not None and r.is_load]
         inside = sum(data.window.begin_s < (r.end_s or 0.0) <= data.window.end_s for r in ended)
         yield maker.make("request_rate", inside / length, data=data, n=n)
         bound = manifest.bound_tok_s.get(data.point.name)

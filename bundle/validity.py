@@ -96,6 +96,7 @@ def facts(
     ttfts = [t for r in good if (t := ttft_service_ms(r)) is not None]
     foreign = manifest.imported is not None  # says neither what was asked for nor what the server's metrics were
     fixed_length = not foreign and manifest.contract.candidate.get("output_length", "fixed") == "fixed"
+    fixed_length = fixed_length and not point.free_length
     hit = delta(repeat, "prefix_hits")
     asked = delta(repeat, "prefix_queries")
     peak_running = max((s.value for s in telemetry if s.name == "running"), default=None)
@@ -107,7 +108,7 @@ def facts(
         "loop_stalled_share": repeat.loop_stalled_share,
         "coalesced_share": sum(sum(r.chunk_bound) for r in load) / chunks if chunks else None,
         "receive_buffer_full": float(repeat.receive_buffer_full),
-        "client_error_share": _share([r for r in records if r.cohort == "load"], lambda r: r.error_kind == "client"),
+        "client_error_share": _share([r for r in records if r.is_load], lambda r: r.error_kind == "client"),
         "client_cpu_share": repeat.client_cpu_share,
         "usage_missing_share": _share(good, lambda r: r.output_tokens is None),
         "output_length_off_share": _share(good, lambda r: r.output_tokens != r.asked_output_tokens)
@@ -147,7 +148,7 @@ def _share(records: Sequence[Record], test: object) -> float | None:
 
 def _prompt_off(r: Record) -> bool:
     """More than 2 % and more than 8 tokens off: silent truncation, not tokenizer noise."""
-    if r.prompt_tokens is None:
+    if r.prompt_tokens is None or not r.asked_prompt_tokens:
         return False
     off = abs(r.prompt_tokens - r.asked_prompt_tokens)
     return off > 8 and off > 0.02 * r.asked_prompt_tokens

@@ -66,6 +66,14 @@ def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[floa
     return (0.0 if k == 0 else solve(True)), (1.0 if k == n else solve(False))
 
 
+def mcnemar_exact(only_left: int, only_right: int) -> float:
+    """Two-sided p-value that pairs which differ fall on both sides alike: the exact binomial form of McNemar's test.
+
+    Twice the smaller tail of Binomial(only_left + only_right, 1/2), at most 1 (McNemar 1947, Psychometrika 12).
+    """
+    return min(1.0, 2 * binomial_at_most(min(only_left, only_right), only_left + only_right, 0.5))
+
+
 def effective_n(values: Sequence[float], blocks: Sequence[int]) -> float:
     """Number of independent samples that `values` are worth when samples of one block move together.
 

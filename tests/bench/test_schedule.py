@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from bench.schedule import open_times, slot_starts
+from bench.schedule import send_times, slot_starts
 from planner.conditions import LoadPoint
 
 
@@ -33,7 +33,7 @@ def lag_one(values: list[float]) -> float:
     [("constant", 1.0, 0.0), ("poisson", 1.0, 1.0), ("gamma", 0.25, 2.0), ("gamma", 4.0, 0.5)],
 )
 def test_open_loops_have_the_asked_rate_and_spread(arrival: str, burstiness: float, cv: float) -> None:
-    found = gaps(open_times(point(shape="open", rate_per_s=5.0, arrival=arrival, burstiness=burstiness), 1, 1, 20_000))
+    found = gaps(send_times(point(shape="open", rate_per_s=5.0, arrival=arrival, burstiness=burstiness), 1, 1, 20_000))
     assert fmean(found) == pytest.approx(0.2, rel=0.04)
     assert pstdev(found) / fmean(found) == pytest.approx(cv, abs=0.05)
     if cv:
@@ -42,25 +42,25 @@ def test_open_loops_have_the_asked_rate_and_spread(arrival: str, burstiness: flo
 
 def test_a_longer_schedule_begins_with_the_shorter_one() -> None:
     p = point(shape="open", rate_per_s=2.0)
-    assert open_times(p, 7, 1, 50)[:20] == open_times(p, 7, 1, 20)
+    assert send_times(p, 7, 1, 50)[:20] == send_times(p, 7, 1, 20)
 
 
 def test_seed_repeat_and_load_change_the_times_and_nothing_else_does() -> None:
     p = point(shape="open", rate_per_s=2.0)
-    first = open_times(p, 7, 1, 5)
-    assert first == open_times(p, 7, 1, 5)
-    assert first != open_times(p, 8, 1, 5)
-    assert first != open_times(p, 7, 2, 5)
+    first = send_times(p, 7, 1, 5)
+    assert first == send_times(p, 7, 1, 5)
+    assert first != send_times(p, 8, 1, 5)
+    assert first != send_times(p, 7, 2, 5)
 
 
 def test_another_process_draws_the_same_times() -> None:
     code = (
-        "from bench.schedule import open_times; from planner.conditions import LoadPoint;"
-        "print(open_times(LoadPoint(name='p', shape='open', rate_per_s=2.0, input_tokens=8, output_tokens=8), 7, 1, 3))"
+        "from bench.schedule import send_times; from planner.conditions import LoadPoint;"
+        "print(send_times(LoadPoint(name='p', shape='open', rate_per_s=2.0, input_tokens=8, output_tokens=8), 7, 1, 3))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     p = LoadPoint(name="p", shape="open", rate_per_s=2.0, input_tokens=8, output_tokens=8)
-    assert told.strip() == str(open_times(p, 7, 1, 3))
+    assert told.strip() == str(send_times(p, 7, 1, 3))
 
 
 def test_slots_start_staggered_over_one_request() -> None:
