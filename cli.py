@@ -19,7 +19,7 @@ from planner.throughput import KINDS
 from planner.units import format_duration, format_gb, format_tok_s
 from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.cases import Sized, sizings
-from services.decisions import export_all
+from services.exporting import export_all
 from services.plans import draft_plan
 from services.scores import case_score
 from services.shipped import install_shipped

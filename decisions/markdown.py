@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from decisions import escaping
 from decisions.chain import GENESIS
+from decisions.exports import file_name, sealed
 from decisions.flips import FlipVerdict
 from decisions.record import Adr, FlipCondition
 from planner.metrics import quantity
@@ -61,16 +62,13 @@ def _environment() -> Environment:
 _TEMPLATE = _environment().get_template("adr.md.j2")
 
 
-def file_name(adr: Adr) -> str:
-    """NNNN-title-with-dashes.md; an ADR without a number has the words alone."""
-    words = escaping.slug(adr.title)
-    return f"{adr.number:04d}-{words}.md" if adr.number else f"{words}.md"
-
-
 def to_markdown(
-    adr: Adr, flips: Iterable[FlipVerdict] = (), *, head: str = GENESIS, related: Mapping[str, Adr] | None = None
-) -> str:
+    adr: Adr, flips: Iterable[FlipVerdict] = (), *, head: str = GENESIS, related: Mapping[str, Adr] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
     """Write one ADR. `head` is its chain's last hash, `related` the ADRs it supersedes or is superseded by, by id.
+
+    `files` are the names of their files by id, where they are not called by their number.
 
     Without a verdict in `flips` a condition's state reads "not judged".
     """
@@ -84,11 +82,11 @@ def to_markdown(
             ("consulted", adr.people.consulted),
             ("informed", adr.people.informed),
         ),
-        links=_links(adr, others),
+        links=_links(adr, others, files or {}),
         rows=[_row(c, verdicts.get(c.id)) for c in adr.conditions],
         machine=escaping.Safe(_machine(adr, verdicts, head).rstrip("\n")),
     )
-    return _single_blank_lines(text)
+    return sealed(_single_blank_lines(text))
 
 
 def _status(adr: Adr, others: Mapping[str, Adr]) -> str:
@@ -100,11 +98,14 @@ def _reference(adr: Adr) -> str:
     return f"ADR-{adr.number:04d}" if adr.number else adr.title
 
 
-def _links(adr: Adr, others: Mapping[str, Adr]) -> list[_Link]:
+def _links(adr: Adr, others: Mapping[str, Adr], files: Mapping[str, str]) -> list[_Link]:
     ids = [("Supersedes", i) for i in adr.supersedes]
     if adr.superseded_by:
         ids.append(("Superseded by", adr.superseded_by))
-    return [_Link(w, _long_name(others[i]), file_name(others[i])) if i in others else _Link(w, i, "") for w, i in ids]
+    return [
+        _Link(w, _long_name(others[i]), files.get(i) or file_name(others[i])) if i in others else _Link(w, i, "")
+        for w, i in ids
+    ]
 
 
 def _long_name(adr: Adr) -> str:

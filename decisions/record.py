@@ -125,11 +125,11 @@ class EvidenceRef(Frozen):
     says: str = ""
 
 
-SnapshotKind = Literal["requirements", "score", "plan", "evidence"]
+SnapshotKind = Literal["requirements", "score", "plan", "evidence", "made_with"]
 
 
 class SnapshotRef(Frozen):
-    """The exact bytes that a decision was made on, by hash."""
+    """The exact bytes that a decision was made on, by hash; `made_with` names schemas, facts, rules and code."""
 
     kind: SnapshotKind
     sha256: Sha256

@@ -11,7 +11,8 @@ from decisions.edits import ConditionFired, Edit, FireConfirmed
 from decisions.record import Status
 from planner.frozen import sha256_of
 from planner.metrics import quantity
-from services.decisions import answer_fire, comment, export_all, export_markdown
+from services.decisions import answer_fire, comment
+from services.exporting import export_all, export_markdown
 from services.verdicts import CaseState, judge_adr
 from ui.cached import state as read_state
 from ui.cached import workspace
@@ -96,7 +97,7 @@ for fire in adr.fires:
             ) and (name := signed()):  # fmt: skip
                 with shown_errors():
                     draft = answer_fire(ws, adr_id, fire.condition, name, reason, reopen=True)
-                    st.session_state["open-adr"] = draft.adr.id if draft else None
+                    st.session_state["open-adr"] = draft.id if draft else None
                     flash(t("The superseding draft is begun. The old decision stands until it is accepted."))
                     st.switch_page("pages/decision.py")
             if st.button(t("It stands"), icon=":material/shield:", key=f"stands-{adr_id}-{fire.condition}") and (

@@ -15,13 +15,13 @@ from services.decisions import (
     Opened,
     accept,
     begin_draft,
-    export_markdown,
     open_adr,
     preview,
     propose_draft,
     reject,
     save,
 )
+from services.exporting import export_markdown
 from ui.cached import workspace
 from ui.parts import flash, go_to, head, kind_badge, next_step, plain, short, shown_errors, state_badge
 from ui.session import author, open_case, signed

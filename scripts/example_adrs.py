@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from services.decisions import accept, export_all, propose_draft, save_draft  # noqa: E402
+from services.decisions import accept, propose_draft, save_draft  # noqa: E402
+from services.exporting import export_all  # noqa: E402
 from services.shipped import install_shipped  # noqa: E402
 from services.workspace import open_workspace  # noqa: E402
 

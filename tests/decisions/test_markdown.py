@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from decisions.edits import ConditionFired, ConditionRetired, Superseded, apply, current
+from decisions.exports import file_name
 from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
-from decisions.markdown import file_name, to_markdown
+from decisions.markdown import to_markdown
 from decisions.record import Adr, Consequences, Fire, FlipCondition, Option, People, draft
 from planner.condition_line import parse_condition
 from tests.decisions.made import NOW, SEEDS_FOUR, accepted_edits, context, nortia, observed_peak, text

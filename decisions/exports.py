@@ -1,0 +1,75 @@
+"""Exported files in a folder that others write to as well: whose they are, whether edited, how ours are named.
+
+A file of ours ends with the SHA-256 of its own text without that line, so that an edit by hand is seen anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import NamedTuple
+
+import yaml
+
+from decisions import escaping
+from decisions.record import Adr
+
+_SEAL = re.compile(r"^text_sha256: (?P<hash>[0-9a-f]{64})\n(?=```\n*\Z)", re.MULTILINE)
+_MACHINE = re.compile(r"^```yaml\n(?P<block>(?:(?!```).*\n)+)```\n*\Z", re.MULTILINE)
+_NUMBER = re.compile(r"^(\d{4})-")
+
+
+def sealed(text: str) -> str:
+    """The text with its hash as the last line of the machine block that ends it."""
+    end = text.rindex("```")
+    return f"{text[:end]}text_sha256: {_hash(text)}\n{text[end:]}"
+
+
+class Export(NamedTuple):
+    """A file that Flipline wrote: of which ADR, and whether it is as it was written."""
+
+    adr: str
+    untouched: bool
+
+
+def read_export(text: str) -> Export | None:
+    """What a file is; None for one that Flipline did not write."""
+    found = _MACHINE.search(text)
+    try:
+        data = yaml.load(found["block"], Loader=yaml.CSafeLoader) if found else None
+    except yaml.YAMLError:
+        return None
+    if not isinstance(data, dict) or "flipline" not in data:
+        return None
+    seal = _SEAL.search(text)
+    untouched = seal is not None and seal["hash"] == _hash(text[: seal.start()] + text[seal.end() :])
+    return Export(str(data.get("id", "")), untouched)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_name(adr: Adr, number: int | None = None) -> str:
+    """NNNN-title-with-dashes.md by `number`, else the ADR's own; without either the words alone."""
+    words, n = escaping.slug(adr.title), number or adr.number
+    return f"{n:04d}-{words}.md" if n else f"{words}.md"
+
+
+def file_names(adrs: Iterable[Adr], present: Mapping[str, Export | None], reserved: Iterable[int]) -> dict[str, str]:
+    """File name by ADR id in a folder that holds `present`: the one it has there, else its number, else the next free.
+
+    `reserved` are the numbers of all ADRs, written there or not.
+    """
+    has = {export.adr: name for name, export in reversed(list(present.items())) if export}
+    taken = {int(found[1]) for name in present if (found := _NUMBER.match(name))}
+    free = count(max(taken | set(reserved), default=0) + 1)
+    names = {}
+    for adr in adrs:
+        if adr.id in has or file_name(adr) in present:
+            names[adr.id] = has.get(adr.id) or file_name(adr)
+        else:
+            names[adr.id] = file_name(adr, next(free) if adr.number in taken else None)
+    return names

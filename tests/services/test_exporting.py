@@ -1,0 +1,92 @@
+"""ADRs in a team's repository: ours are written anew, what others wrote or edited there is left alone."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from planner.errors import InputError, NotAllowed
+from services.decisions import begin_draft, comment
+from services.exporting import export_all, export_markdown
+from tests.services.made import CASE, accepted, decide, superseding
+
+NAME = "0001-vllm-serves-nortia-internal-assistant.md"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "decisions"
+
+
+def test_numbered_records_are_written_with_their_head(shipped, folder):
+    adr = accepted(shipped)
+    begin_draft(shipped, CASE, "Kim")  # a draft has no number and stays at home
+    (path,) = export_all(shipped, folder)
+    assert path.name == NAME
+    text = path.read_text()
+    assert text == export_markdown(shipped, adr.id)[1]
+    assert yaml.safe_load(text.split("---")[1])["status"] == "accepted"
+    assert shipped.store.adrs.head(adr.id) in text
+
+
+def test_our_own_file_is_written_anew(shipped, folder):
+    adr = accepted(shipped)
+    (path,) = export_all(shipped, folder)
+    comment(shipped, adr.id, "Kim", "seen by the operators")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # as git checks it out on Windows
+    assert export_all(shipped, folder) == (path,)
+    assert "seen by the operators" in path.read_text()
+
+
+def test_an_edit_by_hand_is_never_lost(shipped, folder):
+    accepted(shipped)
+    (path,) = export_all(shipped, folder)
+    edited = path.read_text().replace("## ", "## EDITED ", 1) + "\nA paragraph of ours.\n"
+    for text in (edited, edited.removesuffix("\nA paragraph of ours.\n")):
+        path.write_text(text)
+        with pytest.raises(NotAllowed, match=NAME):
+            export_all(shipped, folder)
+        assert path.read_text() == text
+
+
+def test_nothing_is_written_when_one_file_was_edited(shipped, folder):
+    old = accepted(shipped)
+    (path,) = export_all(shipped, folder)
+    path.write_text(path.read_text().replace("vLLM", "vllm", 1))
+    decide(shipped, superseding(shipped, old))
+    with pytest.raises(NotAllowed, match="was edited by hand after it was written"):
+        export_all(shipped, folder)
+    assert [p.name for p in folder.iterdir()] == [NAME]
+
+
+def test_a_file_in_our_place_that_is_not_ours_stays(shipped, folder):
+    accepted(shipped)
+    folder.mkdir()
+    (folder / NAME).write_text("my own notes")
+    with pytest.raises(NotAllowed, match="was not written by Flipline"):
+        export_all(shipped, folder)
+    assert (folder / NAME).read_text() == "my own notes"
+
+
+def test_numbers_that_others_use_give_way_to_the_next_free_one_in_names_and_links(shipped, folder):
+    old = accepted(shipped)
+    new = decide(shipped, superseding(shipped, old))
+    folder.mkdir()
+    (folder / "0001-record-decisions.md").write_text("# Record decisions\n")
+    (folder / "0007-\u65e5\u672c.md").write_bytes(b"\xff\xfe not text")
+    first, second = export_all(shipped, folder)
+    # 1 is taken, 7 is the highest: 8 is free. Number 2 is free as it is
+    assert (first.name, second.name) == (NAME.replace("0001", "0008"), f"0002-{second.name[5:]}")
+    assert f"](<{first.name}>)" in second.read_text()
+    assert f"](<{second.name}>)" in first.read_text()
+    assert export_all(shipped, folder) == (first, second)  # and they keep their names
+    assert new.number == 2
+
+
+def test_what_is_no_folder_is_refused(shipped, tmp_path):
+    accepted(shipped)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="is a file, not a folder"):
+        export_all(shipped, tmp_path / "file")
+    with pytest.raises(InputError, match="cannot be written"):
+        export_all(shipped, tmp_path / "file" / "below")
