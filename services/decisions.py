@@ -2,61 +2,88 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from bundle.manifest import BUNDLE_SCHEMA
 from db.adrs import Draft
 from db.ids import new_id
+from db.migrations import MIGRATIONS
 from decisions.edits import Amended, Commented, FireConfirmed, Rejected
-from decisions.flips import FlipVerdict, judge_flip
+from decisions.flips import FlipState, FlipVerdict, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
-from decisions.markdown import file_name, to_markdown
-from decisions.record import (
-    Adr,
-    AdrText,
-    FlipCondition,
-    Status,
-    draft,
-)
+from decisions.record import Adr, AdrText, FlipCondition, SnapshotKind, Status, draft
+from planner.catalog import CATALOG_SCHEMA
 from planner.conditions import STANDING
 from planner.errors import InputError, NotAllowed
-from planner.frozen import canonical_json
+from planner.frozen import canonical_json, sha256_of
+from planner.poc import PLAN_SCHEMA
+from planner.weighting import RULES_VERSION
 from services.evidence import counted_for
 from services.prefill import prefill
 from services.scores import case_score
-from services.verdicts import (
-    CaseState,
-    case_state,
-    judge_adr,
-    rejudge,
-)
-from services.workspace import Workspace, now
+from services.verdicts import CaseState, case_state, judge_adr, rejudge
+from services.workspace import VERSION, Workspace, now, signed_by
 
 
 def begin_draft(ws: Workspace, name: str, author: str, supersedes: str | None = None) -> Draft:
-    """Begin a draft for a case, prefilled; with `supersedes` it replaces an accepted ADR once it is accepted itself."""
-    state = case_state(ws, name)
-    text = prefill(ws, state, author)
-    if supersedes:
-        old = ws.store.adrs.get(supersedes)
-        fired = "; ".join(f.sentence for f in old.fires)
-        since = f"{old.name} is re-opened. {fired}".strip()
-        text = text.model_copy(update={
-            "supersedes": (supersedes,), "context": f"{since}\n\n{text.context}", "conditions": old.active_conditions,
-            "title": f"Revisit: {old.title}",
-        })  # fmt: skip
-    at = now()
-    return ws.store.adrs.add_draft(draft(new_id(at), state.case.id, text), at=at, by=author)
+    """Begin a draft for a case, prefilled; with `supersedes` it replaces an accepted ADR once it is accepted itself.
+
+    Raises NotAllowed when that ADR is not in force, belongs to another case, or has a successor under way.
+    """
+    by = signed_by(author, "draft")
+    with ws.store.transaction():
+        state = case_state(ws, name)
+        text = prefill(ws, state, by)
+        if supersedes:
+            old = ws.store.adrs.get(supersedes)
+            _may_be_superseded(state, old)
+            text = _revisiting(text, old, judge_adr(state, old))
+        at = now()
+        return ws.store.adrs.add_draft(draft(new_id(at), state.case.id, text), at=at, by=by)
+
+
+def successor_of(state: CaseState, adr: Adr) -> Adr | None:
+    """The draft or proposal that would supersede an ADR."""
+    open_ones = (a for a in state.adrs if a.status in (Status.DRAFT, Status.PROPOSED))
+    return next((a for a in open_ones if adr.id in a.supersedes), None)
+
+
+def _may_be_superseded(state: CaseState, old: Adr) -> None:
+    if old.case != state.case.id:
+        raise NotAllowed("belongs to another case.", where=old.name, fix="Begin the draft there.")
+    if old.status not in (Status.ACCEPTED, Status.DEPRECATED):
+        raise NotAllowed(f"is {old.status} and cannot be superseded.", where=old.name,
+                         fix="Only what is in force is superseded: edit this draft, or begin another.")  # fmt: skip
+    under_way = successor_of(state, old)
+    if under_way:
+        raise NotAllowed(f"a draft that would supersede it is under way: {under_way.title}.", where=old.name,
+                         fix="Go on with that one, or reject it first.")  # fmt: skip
+
+
+def _revisiting(text: AdrText, old: Adr, judged: Sequence[FlipVerdict]) -> AdrText:
+    """The text of a successor: why it is opened, and the old conditions, those that fired retired."""
+    fired = {v.condition for v in judged if v.state is FlipState.FIRED} | {f.condition for f in old.fires}
+    kept = tuple(c.model_copy(update={"retired": True}) if c.id in fired else c for c in old.active_conditions)
+    why = [f"{old.name} is re-opened.", *(f.sentence for f in old.fires)]
+    if fired:
+        names = ", ".join(c.id for c in kept if c.retired)
+        why.append(f"What fired is carried over as retired, since it would fire again at once: {names}. Arm it again "
+                   "with another limit if it should count for this decision too.")  # fmt: skip
+    return text.model_copy(update={
+        "supersedes": (old.id,), "context": f"{' '.join(why)}\n\n{text.context}", "conditions": kept,
+        "title": f"Revisit: {old.title}"[:300],
+    })  # fmt: skip
 
 
 def save_draft(ws: Workspace, adr: Adr, version: int, author: str) -> Draft:
     """Save a draft; raises ConflictError when somebody saved after `version` was opened."""
-    return ws.store.adrs.save_draft(adr, version=version, at=now(), by=author)
+    return ws.store.adrs.save_draft(adr, version=version, at=now(), by=signed_by(author, "draft"))
 
 
 def propose_draft(ws: Workspace, adr_id: str, version: int, author: str) -> Adr:
     """Put a draft forward; from here on its record only grows."""
-    return ws.store.adrs.propose(adr_id, version=version, at=now(), author=author)
+    return ws.store.adrs.propose(adr_id, version=version, at=now(), author=signed_by(author, "proposal"))
 
 
 class Opened(NamedTuple):
@@ -86,7 +113,7 @@ def save(ws: Workspace, opened: Opened, text: AdrText, author: str) -> Opened:
         return Opened(stored.adr, stored.version)
     if text == adr.text:
         return opened
-    ws.store.adrs.append(adr.id, Amended(at=now(), author=author, text=text), seen=version)
+    ws.store.adrs.append(adr.id, Amended(at=now(), author=signed_by(author, "proposal"), text=text), seen=version)
     return open_adr(ws, adr.id)
 
 
@@ -114,14 +141,26 @@ def accept(ws: Workspace, adr_id: str, author: str, seen: int | None = None, rea
 
     Raises NotAllowed while the definition of done is not met, ConflictError when somebody else accepted it.
     """
-    adr = ws.store.adrs.get(adr_id)
-    open_checks = [c.sentence for c in checklist(ws, adr) if not c.done] if adr.status is Status.PROPOSED else []
-    if open_checks:
-        raise NotAllowed(
-            f"not everything is done: {open_checks[0]}", where=adr.name, fix="Complete the checklist first."
+    by = signed_by(author, "acceptance")
+    with ws.store.transaction():
+        adr = ws.store.adrs.get(adr_id)
+        state = case_state(ws, adr.case)
+        if adr.status is Status.PROPOSED:
+            done = definition_of_done(adr, state.evidence, state.context_of(adr))
+            open_checks = [c.sentence for c in done if not c.done]
+            if open_checks:
+                raise NotAllowed(f"not everything is done: {open_checks[0]}", where=adr.name,
+                                 fix="Complete the checklist first.")  # fmt: skip
+        accepted = ws.store.adrs.accept(
+            adr_id, at=now(), author=by, reason=reason, seen=seen, snapshots=_decided_on(ws, state)
         )
-    state = case_state(ws, adr.case)
-    snapshots: dict[str, bytes] = {}
+        rejudge(ws, adr.case)
+        return accepted
+
+
+def _decided_on(ws: Workspace, state: CaseState) -> dict[SnapshotKind, bytes]:
+    """The exact bytes that a decision rests on, and what they were made with."""
+    snapshots: dict[SnapshotKind, bytes] = {}
     if state.version:
         snapshots["requirements"] = state.version.body
     if state.requirements:
@@ -129,67 +168,57 @@ def accept(ws: Workspace, adr_id: str, author: str, seen: int | None = None, rea
         snapshots["score"] = canonical_json(score.model_dump(mode="json")).encode()
     if state.stored_plan:
         snapshots["plan"] = state.stored_plan.body
-    known = [e.model_dump(mode="json") for e in state.evidence if e.kind in STANDING]
-    snapshots["evidence"] = canonical_json(known).encode()
-    accepted = ws.store.adrs.accept(
-        adr_id, at=now(), author=author, reason=reason, seen=seen,
-        snapshots=snapshots,  # type: ignore[arg-type]
-    )  # fmt: skip
-    rejudge(ws, adr.case)
-    return accepted
+    stored = {s.evidence.id: s.body for s in ws.store.evidence.stored(state.case.id, kinds=STANDING)}
+    counted_again = [e for e in state.evidence if e.kind in STANDING and e.id not in stored]
+    bodies = [*stored.values(), *(canonical_json(e.model_dump(mode="json")) for e in counted_again)]
+    snapshots["evidence"] = f"[{','.join(bodies)}]".encode()
+    made_with = {
+        "schemas": {
+            "database": MIGRATIONS[-1].__name__, "plan": PLAN_SCHEMA, "bundle": BUNDLE_SCHEMA,
+            "catalogue": CATALOG_SCHEMA,
+        },
+        "catalogue_sha256": sha256_of(ws.catalog.model_dump(mode="json")),
+        "rules_version": RULES_VERSION,
+        "code_version": VERSION,
+    }  # fmt: skip
+    snapshots["made_with"] = canonical_json(made_with).encode()
+    return snapshots
 
 
 def reject(ws: Workspace, adr_id: str, author: str, reason: str) -> Adr:
     """Reject a proposed ADR with a reason."""
-    return ws.store.adrs.append(adr_id, Rejected(at=now(), author=author, reason=reason))
+    return ws.store.adrs.append(adr_id, Rejected(at=now(), author=signed_by(author, "rejection"), reason=reason))
 
 
 def comment(ws: Workspace, adr_id: str, author: str, text: str) -> Adr:
     """Add a comment to a record; raises InputError for an empty one."""
     if not text.strip():
         raise InputError("is empty.", where="comment", fix="Write what you want to say.")
-    return ws.store.adrs.append(adr_id, Commented(at=now(), author=author, text=text))
+    return ws.store.adrs.append(adr_id, Commented(at=now(), author=signed_by(author, "comment"), text=text))
 
 
-def answer_fire(ws: Workspace, adr_id: str, condition: str, author: str, reason: str, *, reopen: bool) -> Draft | None:
-    """A person answers a fired condition: it stands (with a reason), or the superseding draft begins at once."""
+def answer_fire(ws: Workspace, adr_id: str, condition: str, author: str, reason: str, *, reopen: bool) -> Adr | None:
+    """A person answers a fired condition: it stands (with a reason), or the superseding draft begins at once.
+
+    Returns that draft; one that is under way already is the answer to a second condition too.
+    """
+    by = signed_by(author, "answer")
     with ws.store.transaction():
         adr = ws.store.adrs.get(adr_id)
-        successor = begin_draft(ws, adr.case, author, supersedes=adr_id) if reopen else None
+        successor = None
+        if reopen:
+            under_way = successor_of(case_state(ws, adr.case), adr)
+            successor = under_way or begin_draft(ws, adr.case, by, supersedes=adr_id).adr
         edit = FireConfirmed(
             at=now(),
-            author=author,
+            author=by,
             reason=reason,
             condition=condition,
             answer="reopen" if reopen else "stands",
-            successor=successor.adr.id if successor else None,
+            successor=successor.id if successor else None,
         )
         ws.store.adrs.append(adr_id, edit)
         return successor
-
-
-def export_markdown(ws: Workspace, adr_id: str) -> tuple[str, str]:
-    """File name and MADR 4 text of one ADR."""
-    adr = ws.store.adrs.get(adr_id)
-    state = case_state(ws, adr.case)
-    related = {a.id: a for a in ws.store.adrs.all() if a.id in (*adr.supersedes, adr.superseded_by)}
-    return file_name(adr), to_markdown(adr, judge_adr(state, adr), head=ws.store.adrs.head(adr_id), related=related)
-
-
-def export_all(ws: Workspace, folder: Path, case: str | None = None) -> tuple[Path, ...]:
-    """Write every ADR with a number into a folder.
-
-    Raises NotAllowed when a file there was edited by hand: nothing is written then.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    chosen = [a for a in ws.store.adrs.all(case=case) if a.number]
-    written = [(folder / name, text) for a in chosen for name, text in [export_markdown(ws, a.id)]]
-    for path, _ in written:
-        if path.exists() and "head:" not in path.read_text(encoding="utf-8"):
-            raise NotAllowed("exists and was not written by Flipline.", where=str(path), fix="Move it away first.")
-    for path, text in written:
-        path.write_text(text, encoding="utf-8")
-    return tuple(path for path, _ in written)
 
 
 def flips(ws: Workspace, adr: Adr) -> tuple[FlipVerdict, ...]:

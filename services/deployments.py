@@ -31,9 +31,7 @@ def deploy(
         raise UnknownName.from_known("candidate", candidate, planned, where="deployment")
     at = datetime(since.year, since.month, since.day, tzinfo=UTC)
     if at > now():
-        raise InputError(
-            f"{since} lies ahead.", where="deployment", fix="Record it once it runs."
-        )
+        raise InputError(f"{since} lies ahead.", where="deployment", fix="Record it once it runs.")
     if not engine_version.strip():
         raise InputError("the engine's version is missing.", where="deployment", fix="Write what the server reports.")
     deployment = Deployment(

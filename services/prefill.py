@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from decisions.flips import from_template
 from decisions.record import AdrText, Consequences, EvidenceRef, FlipCondition, Option
 from planner.conditions import STANDING, Evidence, Kind, Verdict
 from planner.errors import NotAllowed
-from planner.frozen import canonical_json
+from planner.frozen import sha256_of
 from planner.scoring import Score
 from services.scores import case_score
 from services.verdicts import KNOWN_BY, CaseState, HypothesisVerdict, judge_hypotheses, users_served
@@ -32,7 +31,7 @@ def prefill(ws: Workspace, state: CaseState, owner: str) -> AdrText:
     score = case_score(ws, r)
     verdicts = judge_hypotheses(state)
     users = users_served(state)
-    evidence = _evidence_refs(state)
+    evidence = _evidence_refs(ws, state)
     choice = _choice(score, state, verdicts)
     plan = r.favourite_plan
     context = (
@@ -130,19 +129,21 @@ def _flip_conditions(candidate: str, owner: str) -> tuple[FlipCondition, ...]:
     return tuple(from_template(n, candidate=candidate, owner=owner, recheck_on=recheck) for n in names)
 
 
-def _evidence_refs(state: CaseState) -> tuple[EvidenceRef, ...]:
-    """What the hypotheses were decided with."""
+def _evidence_refs(ws: Workspace, state: CaseState) -> tuple[EvidenceRef, ...]:
+    """What the hypotheses were decided with, by the hash of the stored figure."""
     used = {i for v in judge_hypotheses(state) for i in v.verdict.used}
+    stored = {s.evidence.id: s for s in ws.store.evidence.stored(state.case.id)}
     runs = {r.sha256[:12]: r.sha256 for r in state.runs}
-    return tuple(_ref(e, runs) for e in state.evidence if e.id in used and e.kind in STANDING)
+    return tuple(
+        _ref(e, stored[e.id].sha256 if e.id in stored else sha256_of(e.model_dump(mode="json")), runs.get(e.source))
+        for e in state.evidence
+        if e.id in used and e.kind in STANDING
+    )
 
 
-def _ref(e: Evidence, runs: dict[str, str]) -> EvidenceRef:
-    body = canonical_json(e.model_dump(mode="json"))
+def _ref(e: Evidence, sha256: str, run: str | None) -> EvidenceRef:
     where = f" at {e.load_point}" if e.load_point else ""
     says = f"{e.candidate + ': ' if e.candidate else ''}{e.metric} {e.statistic}{where} = {e.value:.6g} {e.unit}"
     if e.note:
         says += f" ({e.note})"
-    return EvidenceRef(
-        id=e.id, sha256=hashlib.sha256(body.encode()).hexdigest(), run=runs.get(e.source), kind=e.kind, says=says
-    )
+    return EvidenceRef(id=e.id, sha256=sha256, run=run, kind=e.kind, says=says)

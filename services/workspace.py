@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import tomllib
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from planner.errors import InputError
 ROOT = Path(__file__).resolve().parent.parent
 UNFINISHED = ".part-"  # begins the name of a folder that is still being copied
 ABANDONED_AFTER_S = 3600
+VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 class Workspace(NamedTuple):

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
-import yaml
 
+from bundle.manifest import BUNDLE_SCHEMA
 from db.cases import Case
 from db.ids import new_id
+from db.migrations import MIGRATIONS
 from decisions.record import People, Status, draft
+from planner.catalog import CATALOG_SCHEMA
+from planner.conditions import STANDING
 from planner.errors import ConflictError, InputError, NotAllowed
+from planner.frozen import sha256_of
+from planner.poc import PLAN_SCHEMA
+from planner.weighting import RULES_VERSION
 from services.adr_form import differences, flip_from, flip_rows, flips_from, text_from
+from services.arrivals import bring_in, bring_in_usage
+from services.cases import begin_case
 from services.decisions import (
     accept,
+    answer_fire,
     begin_draft,
     checklist,
     comment,
-    export_all,
-    export_markdown,
     findings,
     open_adr,
     preview,
@@ -27,8 +35,8 @@ from services.decisions import (
     save,
 )
 from services.verdicts import case_state
-from services.workspace import now
-from tests.services.made import CASE, accepted, decide, superseding
+from services.workspace import VERSION, now
+from tests.services.made import CASE, accepted, asking, days, decide, measured, superseding, with_plan
 
 
 @pytest.fixture
@@ -99,9 +107,48 @@ def test_what_it_was_decided_on_is_kept_byte_for_byte(shipped):
     adr = accepted(shipped)
     state = case_state(shipped, CASE)
     kept = {s.kind: shipped.store.snapshots.get(s.sha256) for s in adr.snapshots}
-    assert set(kept) == {"requirements", "score", "plan", "evidence"}
+    assert set(kept) == {"requirements", "score", "plan", "evidence", "made_with"}
     assert kept["plan"] == state.stored_plan.body
     assert kept["requirements"] == state.version.body
+    rows = shipped.store.evidence.stored(state.case.id, kinds=STANDING)
+    assert kept["evidence"] == ("[" + ",".join(r.body for r in rows) + "]").encode()
+
+
+def test_it_is_kept_what_the_decision_was_made_with(shipped):
+    adr = accepted(shipped)
+    ref = next(s for s in adr.snapshots if s.kind == "made_with")
+    made_with = json.loads(shipped.store.snapshots.get(ref.sha256))
+    assert made_with["schemas"] == {
+        "database": MIGRATIONS[-1].__name__, "plan": PLAN_SCHEMA, "bundle": BUNDLE_SCHEMA, "catalogue": CATALOG_SCHEMA,
+    }  # fmt: skip
+    assert made_with["rules_version"] == RULES_VERSION
+    assert made_with["code_version"] == VERSION
+    other = shipped.catalog.model_copy(update={"gpus": {}})
+    assert made_with["catalogue_sha256"] == sha256_of(shipped.catalog.model_dump(mode="json"))
+    assert made_with["catalogue_sha256"] != sha256_of(other.model_dump(mode="json"))
+
+
+def test_a_reference_names_the_stored_figure_though_more_was_counted_since(shipped, tmp_path):
+    case = with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2"))
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    with_plan(shipped, asking("vllm: ttft p95 <= 3 s at parallel-2"))  # nobody had counted beyond 3 s
+    (ref,) = begin_draft(shipped, CASE, "Kim").adr.evidence
+    stored = {s.evidence.id: s for s in shipped.store.evidence.stored(case)}
+    assert ref.sha256 == stored[ref.id].sha256
+    assert ref.run == stored[ref.id].run_sha256
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_nobody_signs_nothing(shipped, opened, blank):
+    adr = proposed(shipped, opened)
+    entries = shipped.store.adrs.entries(adr.id)
+    for act in (
+        lambda: accept(shipped, adr.id, blank), lambda: reject(shipped, adr.id, blank, "no"),
+        lambda: comment(shipped, adr.id, blank, "seen"), lambda: begin_draft(shipped, CASE, blank),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="nobody is named"):
+            act()
+    assert shipped.store.adrs.entries(adr.id) == entries
 
 
 def test_a_rejection_needs_a_reason(shipped, opened):
@@ -118,13 +165,41 @@ def test_an_empty_comment_is_refused(shipped):
     assert comment(shipped, adr.id, "Kim", "seen").comments[0].text == "seen"
 
 
-def test_two_successors_cannot_both_supersede(shipped):
+def test_one_successor_at_a_time(shipped):
     old = accepted(shipped)
-    a, b = superseding(shipped, old), superseding(shipped, old)
-    decide(shipped, a)
-    with pytest.raises(NotAllowed, match="superseded"):
-        decide(shipped, b)
-    assert shipped.store.adrs.get(b).status is Status.PROPOSED
+    first = superseding(shipped, old)
+    with pytest.raises(NotAllowed, match="ADR-0001: a draft that would supersede it is under way: Revisit: vLLM"):
+        superseding(shipped, old)
+    decide(shipped, first)
+    with pytest.raises(NotAllowed, match="ADR-0001: is superseded and cannot be superseded"):
+        superseding(shipped, old)
+
+
+def test_what_was_not_decided_has_no_successor(shipped, opened):
+    with pytest.raises(NotAllowed, match="is draft and cannot be superseded"):
+        superseding(shipped, opened.adr)
+    other = begin_case(shipped, "Other", case_state(shipped, CASE).requirements, "Lee")
+    old = accepted(shipped)
+    with pytest.raises(NotAllowed, match="belongs to another case"):
+        begin_draft(shipped, other.id, "Lee", supersedes=old.id)
+
+
+def test_the_successor_can_be_accepted_though_its_predecessor_fired(shipped):
+    old = accepted(shipped)
+    bring_in_usage(shipped, CASE, days(28, 5), by="Kim", source="monitoring")
+    successor = answer_fire(shipped, old.id, "few-users", "Sato", "few users", reopen=True)
+    assert [c.id for c in successor.conditions if c.retired] == ["few-users"]
+    assert "carried over as retired, since it would fire again at once: few-users." in successor.context
+    assert [c.id for c in checklist(shipped, successor) if not c.done] == ["people"]
+    assert decide(shipped, successor.id).number == 2
+
+
+def test_a_second_fired_condition_is_answered_by_the_successor_that_is_under_way(shipped):
+    old = accepted(shipped)
+    bring_in_usage(shipped, CASE, days(28, 5), by="Kim", source="monitoring")
+    under_way = superseding(shipped, old)
+    assert answer_fire(shipped, old.id, "few-users", "Sato", "few users", reopen=True).id == under_way
+    assert shipped.store.adrs.edits(old.id)[-1].successor == under_way
 
 
 def test_a_condition_shows_its_verdict_before_it_is_added(shipped, opened):
@@ -167,27 +242,6 @@ def test_what_is_typed_becomes_the_text(opened):
     with pytest.raises(InputError, match="decision: title"):
         text_from(opened.adr, {"title": ""}, good="", neutral="", bad="", decided="", consulted="", informed="",
                   conditions=())  # fmt: skip
-
-
-def test_export_writes_numbered_records_with_their_head(shipped, tmp_path):
-    adr = accepted(shipped)
-    begin_draft(shipped, CASE, "Kim")  # a draft has no number and stays at home
-    (path,) = export_all(shipped, tmp_path / "decisions")
-    assert path.name == "0001-vllm-serves-nortia-internal-assistant.md"
-    text = path.read_text()
-    assert text == export_markdown(shipped, adr.id)[1]
-    assert yaml.safe_load(text.split("---")[1])["status"] == "accepted"
-    assert shipped.store.adrs.head(adr.id) in text
-    assert export_all(shipped, tmp_path / "decisions") == (path,)  # our own file is written anew
-
-
-def test_a_file_that_is_not_ours_is_never_overwritten(shipped, tmp_path):
-    accepted(shipped)
-    mine = tmp_path / "0001-vllm-serves-nortia-internal-assistant.md"
-    mine.write_text("my own notes")
-    with pytest.raises(NotAllowed, match="was not written by Flipline"):
-        export_all(shipped, tmp_path)
-    assert mine.read_text() == "my own notes"
 
 
 def test_a_case_without_requirements_gets_no_draft(ws):

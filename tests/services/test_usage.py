@@ -42,9 +42,9 @@ def test_reopening_offers_a_superseding_draft_and_links_both_ends_once_it_is_acc
     bring(shipped, adr, days(28, 4))
     draft = answer_fire(shipped, adr.id, "few-users", "Sato", "four users are too few for it", reopen=True)
     assert draft is not None
-    assert draft.adr.supersedes == (adr.id,)
+    assert draft.supersedes == (adr.id,)
     assert shipped.store.adrs.get(adr.id).status is Status.ACCEPTED
-    successor = decide(shipped, draft.adr.id, without=("few-users",))
+    successor = decide(shipped, draft.id, without=("few-users",))
     old = shipped.store.adrs.get(adr.id)
     assert (old.status, old.superseded_by) == (Status.SUPERSEDED, successor.id)
     assert (successor.number, successor.supersedes) == (2, (adr.id,))
