@@ -11,6 +11,7 @@ from decisions.flips import FlipState, judge_flip
 from decisions.record import Adr, FlipCondition
 from planner.condition_line import EVERY_POINT, format_test
 from planner.conditions import Condition, Context, Evidence, State
+from planner.errors import UnknownName
 from planner.evaluate import evaluate
 from planner.metrics import quantity
 
@@ -39,6 +40,7 @@ RULES: dict[str, Rule] = {r.id: r for r in (
     Rule("FL010", "error", "re-check date is past", "Somebody promised to look and the day is over."),
     Rule("FL011", "error", "by hand without a date", "What no metric decides is only seen by somebody who looks."),
     Rule("FL012", "warning", "no re-check date", "Evidence may never arrive by itself."),
+    Rule("FL013", "error", "unknown candidate", "Nothing that is measured will ever carry that name."),
 )}  # fmt: skip
 
 
@@ -124,6 +126,10 @@ def _of_one(flip: FlipCondition, adr: Adr, evidence: Sequence[Evidence], context
     if all(fires):
         yield _finding("FL003", flip.id, f"{flip.id} always fires: every value {_fires_at(flip)}.")
         return
+    stranger = _stranger(condition, adr, evidence, context)
+    if stranger:
+        yield _finding("FL013", flip.id, f"{flip.id}: {stranger}")
+        return
     missing = [
         p for p in condition.load_points if p != EVERY_POINT and context.points is not None and p not in context.points
     ]
@@ -137,6 +143,15 @@ def _of_one(flip: FlipCondition, adr: Adr, evidence: Sequence[Evidence], context
     judged = judge_flip(flip, adr, evidence, context)
     if judged.state == FlipState.FIRED:
         yield _finding("FL006", flip.id, f"{flip.id} has fired already. {judged.sentence.removeprefix('Fired. ')}")
+
+
+def _stranger(condition: Condition, adr: Adr, evidence: Sequence[Evidence], context: Context) -> str:
+    """A candidate that neither the plan, nor an option, nor any evidence knows, in words; empty when all are known."""
+    known = {*context.decided, *(o.candidate for o in adr.options), *(e.candidate for e in evidence)} - {None}
+    for name in (condition.candidate, condition.over):
+        if name is not None and known and name not in known:
+            return str(UnknownName.from_known("candidate", name, (k for k in known if k)))
+    return ""
 
 
 def _of_two(left: FlipCondition, right: FlipCondition) -> Iterator[Finding]:
