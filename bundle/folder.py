@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import zipfile
+import zlib
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -50,10 +53,11 @@ def open_bundle(folder: Path) -> Manifest:
             raise SchemaTooNew(f"bundle schema {version} is newer than {BUNDLE_SCHEMA}.", where=str(folder),
                                fix="Update Flipline.")  # fmt: skip
         manifest = Manifest.model_validate(raw)
-    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError) as e:
+    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError, RecursionError) as e:
         raise BundleError(f"manifest.json is not readable: {e}.", where=str(folder)) from None
     except ValidationError as e:
         raise BundleError(f"manifest.json: {first_fault(e)}", where=str(folder)) from None
+    _fits_together(manifest, str(folder))
     for name, expected in manifest.files.items():
         file = folder / name
         if not file.resolve().is_relative_to(folder.resolve()):
@@ -62,10 +66,33 @@ def open_bundle(folder: Path) -> Manifest:
             raise BundleError(f"{name} is missing.", where=str(folder), fix="Copy the bundle again, whole.")
         if file_sha256(file) != expected:
             raise BundleError(f"{name} was altered after the run.", where=str(folder), fix="Use the original bundle.")
-    for repeat in manifest.repeats:
-        if repeat.records not in manifest.files:
-            raise BundleError(f"{repeat.records} is not listed with a hash.", where=str(folder))
     return manifest
+
+
+def _fits_together(m: Manifest, where: str) -> None:
+    """What a manifest names is in it: load points among its points, files with a hash; and its times are times."""
+    points = {p.name for p in m.points}
+    for what, named in (("repeat", m.repeats), ("figure", m.figures)):
+        for item in named:
+            if item.load_point not in points:
+                raise BundleError(f"a {what} names load point {item.load_point!r}, which is not among the points.",
+                                  where=where, fix="Use the original bundle.")  # fmt: skip
+    for repeat in m.repeats:
+        for name in (repeat.records, repeat.telemetry, repeat.quality):
+            if name is not None and name not in m.files:
+                raise BundleError(f"{name} is not listed with a hash.", where=where, fix="Use the original bundle.")
+    for field, text in (("created_at", m.created_at), ("finished_at", m.finished_at)):
+        if _moment(text) is None:
+            raise BundleError(f"{field} {text!r} is no time with its time zone.", where=where,
+                              fix="Use the original bundle.")  # fmt: skip
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo else None
 
 
 def bundle_sha256(folder: Path) -> str:
@@ -81,19 +108,29 @@ def find_bundles(root: Path) -> list[Path]:
 def unpack(archive: Path, target: Path) -> list[Path]:
     """Unpack a .zip of one or more bundles and return their folders.
 
-    Raises BundleError for something that is no zip, or a member that would land outside.
+    Raises BundleError for something that is no zip, a damaged or encrypted one, or a member that would land outside.
     """
+    way_out = "Zip the folder that bench wrote."
     try:
         with zipfile.ZipFile(archive) as z:
             for info in z.infolist():
                 if not (target / info.filename).resolve().is_relative_to(target.resolve()):
                     raise BundleError(f"{info.filename} points outside the archive.", where=archive.name)
             z.extractall(target)
-    except zipfile.BadZipFile:
-        raise BundleError("is not a zip archive.", where=archive.name, fix="Zip the folder that bench wrote.") from None
+    except zipfile.BadZipFile as e:
+        what = "is not a zip archive." if "not a zip" in str(e) else f"is damaged: {e}."
+        raise BundleError(what, where=archive.name, fix=way_out) from None
+    except (zlib.error, lzma.LZMAError, EOFError) as e:
+        raise BundleError(f"is damaged: {e}.", where=archive.name, fix=way_out) from None
+    except NotImplementedError as e:
+        raise BundleError(f"is packed in a way that is not read here: {e}.", where=archive.name, fix=way_out) from None
+    except RuntimeError:  # what zipfile raises for a password
+        raise BundleError("is encrypted.", where=archive.name, fix="Zip it without a password.") from None
+    except OSError as e:
+        raise BundleError(f"cannot be unpacked: {e.strerror or e}.", where=archive.name, fix=way_out) from None
     found = find_bundles(target)
     if not found:
-        raise BundleError("holds no bundle.", where=archive.name, fix="Zip the folder that bench wrote.")
+        raise BundleError("holds no bundle.", where=archive.name, fix=way_out)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -73,6 +73,7 @@ _COUNTS = (
 )
 _TYPES |= dict.fromkeys(_COUNTS, pa.int32())
 SCHEMA = pa.schema([(name, _TYPES.get(name, pa.float64())) for name in Record._fields])
+MAY_BE_EMPTY = {"chunk_bound"} | {n for n, kind in get_type_hints(Record).items() if type(None) in get_args(kind)}
 TELEMETRY_SCHEMA = pa.schema([("t_s", pa.float64()), ("name", pa.string()), ("value", pa.float64())])
 
 
@@ -121,5 +122,17 @@ def _read(path: Path, schema: pa.Schema, optional: Sequence[str] = ()) -> list[d
     missing = [n for n in schema.names if n not in known and n not in optional]
     if missing:
         raise BundleError(f"column {missing[0]!r} is missing.", where=str(path))
-    rows: list[dict[str, Any]] = table.select(known).to_pylist()
+    empty = next((n for n in known if n not in MAY_BE_EMPTY and table[n].null_count), None)
+    if empty:
+        raise BundleError(f"column {empty!r} has empty cells.", where=str(path), fix="Use the original bundle.")
+    columns = {n: _cast(table[n], schema.field(n), path) for n in known}
+    rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
     return rows
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field, path: Path) -> pa.ChunkedArray:
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BundleError(f"column {field.name!r} holds {column.type}, not {field.type}.", where=str(path),
+                          fix="Use the original bundle.") from None  # fmt: skip
