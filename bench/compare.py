@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.commands import BAD_RESULT, OK, PLAIN_WIDTH
 from bundle.folder import find_bundles
+from bundle.quality import Judged, QualityDifference, difference
 from bundle.summary import RunData, evidence_of, read_run
 from planner.conditions import Evidence
 from planner.contract import Parity, parity
@@ -44,6 +45,7 @@ class Compared(NamedTuple):
 
     parity: Parity
     rows: tuple[Row, ...]
+    quality: tuple[tuple[str, QualityDifference], ...] = ()
 
 
 def compare(left: Path, right: Path) -> Compared:
@@ -65,7 +67,20 @@ def compare(left: Path, right: Path) -> Compared:
         ratio = a / b if comparable and a is not None and b else None
         words = names[0].get(load or "") or names[1].get(load or "") or ""
         rows.append(Row(words, metric, statistic, a, b, (why_a, why_b), ratio))
-    return Compared(agreed, tuple(rows))
+    return Compared(agreed, tuple(rows), _quality(*runs))
+
+
+def _quality(left: RunData, right: RunData) -> tuple[tuple[str, QualityDifference], ...]:
+    """The paired difference on every quality set that both bundles answered."""
+    sides: list[dict[str, list[Judged]]] = []
+    for run in (left, right):
+        found: dict[str, list[Judged]] = {}
+        for d in run.repeats:
+            if d.quality:
+                found.setdefault(d.point.load_hash(), []).extend(d.quality)
+        sides.append(found)
+    words = {p.load_hash(): p.in_words() for p in left.manifest.points}
+    return tuple((words[load], difference(sides[0][load], sides[1][load])) for load in sides[0] if load in sides[1])
 
 
 def _bundle(folder: Path) -> Path:
@@ -97,7 +112,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         differences = [str(m) for m in found.parity.differences]
         rows = [r._asdict() for r in found.rows]
-        print(json.dumps({"parity": found.parity.state, "differences": differences, "rows": rows}))
+        quality = [{"load": load, **q._asdict()} for load, q in found.quality]
+        told = {"parity": found.parity.state, "differences": differences, "rows": rows, "quality": quality}
+        print(json.dumps(told))
     else:
         _say(found, options.left.name, options.right.name)
     return BAD_RESULT if found.parity.state == "refused" else OK
@@ -109,6 +126,9 @@ def _say(found: Compared, left: str, right: str) -> None:
         print(f"  {moved}")
     if found.parity.state == "comparable with a declared difference":
         print("  Only figures per token are held against each other.")
+    for load, q in found.quality:
+        print(f"{load}: {q.passed[0]} of {q.items} passed against {q.passed[1]}; only on the left {q.only[0]}, only on "
+              f"the right {q.only[1]}: p = {q.p_value:.2g} (McNemar, exact).")  # fmt: skip
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     table = Table("load", "metric", "statistic", left, right, "ratio", box=box.SIMPLE_HEAD)
     for r in found.rows:

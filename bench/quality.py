@@ -35,9 +35,13 @@ class Item(NamedTuple):
 def is_valid_json(text: str, schema: dict[str, Any]) -> bool:
     """Whether the whole text is JSON that fits the schema."""
     try:
-        return fits(json.loads(text), schema)
-    except (json.JSONDecodeError, RecursionError):
+        return fits(json.loads(text, parse_constant=_refuse), schema)
+    except (ValueError, RecursionError):
         return False
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)  # NaN and Infinity, which Python reads and JSON does not know
 
 
 def _json(text: str, item: Item) -> bool:

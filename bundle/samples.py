@@ -105,10 +105,22 @@ def merged(r: Record) -> list[bool]:
     return [b or before for b, before in zip(bound, [False, *bound], strict=False)]
 
 
-def itl_ms(r: Record) -> list[float]:
-    """Gaps between consecutive chunks after the first, in ms, without those that touch a merged group."""
+class Gap(NamedTuple):
+    """The time between two consecutive chunks: when it ended, and its length."""
+
+    end_s: float
+    ms: float
+
+
+def gaps(r: Record) -> list[Gap]:
+    """Gaps between consecutive chunks after the first, without those that touch a merged group."""
     chunks = list(zip(r.chunk_s, merged(r), strict=True))
-    return [(b - a) * 1000 for (a, unsure_a), (b, unsure_b) in pairwise(chunks) if not unsure_a and not unsure_b]
+    return [Gap(b, (b - a) * 1000) for (a, unsure_a), (b, unsure_b) in pairwise(chunks) if not (unsure_a or unsure_b)]
+
+
+def itl_ms(r: Record) -> list[float]:
+    """The lengths of a request's gaps, in ms."""
+    return [g.ms for g in gaps(r)]
 
 
 def ttft_is_bound(r: Record) -> bool:

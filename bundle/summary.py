@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bundle.folder import bundle_sha256, open_bundle
 from bundle.manifest import Figure, Imported, Manifest, Repeat
+from bundle.quality import Judged, read_quality
 from bundle.records import Record, Sample, read_records, read_telemetry
 from bundle.samples import (
     PER_REQUEST,
@@ -21,6 +22,7 @@ from bundle.samples import (
     tokens_in,
     waves,
 )
+from bundle.shapes import disturbance, figures
 from bundle.validity import Finding, delta, facts, findings
 from planner.condition_line import format_test
 from planner.conditions import Condition, Evidence, Exceedance, Kind, LoadPoint
@@ -38,6 +40,7 @@ class RepeatData(NamedTuple):
     telemetry: list[Sample]
     window: Window
     findings: tuple[Finding, ...]
+    quality: tuple[Judged, ...] = ()
 
 
 class RunData(NamedTuple):
@@ -59,7 +62,8 @@ def read_run(folder: Path) -> RunData:
         point = points[repeat.load_point]
         window = steady_window(records, point)
         fired = findings(facts(manifest, repeat, point, records, telemetry, window))
-        repeats.append(RepeatData(repeat, point, records, telemetry, window, fired))
+        judged = read_quality(folder / repeat.quality) if repeat.quality else ()
+        repeats.append(RepeatData(repeat, point, records, telemetry, window, fired, judged))
     return RunData(manifest, bundle_sha256(folder), tuple(repeats))
 
 
@@ -86,6 +90,7 @@ def evidence_of(
     for data in run.repeats:
         yield from _of_requests(data, maker, conditions)
         yield from _of_the_run(data, maker, run.manifest, service_levels)
+        yield from _of_the_shape(data, maker, run, conditions)
         yield from _of_the_server(data, maker, run.manifest, data.point.name == died_at)
     if died_at and all(d.point.name != died_at for d in run.repeats):
         yield from _of_a_death_in_warmup(run.manifest, died_at, maker)
@@ -279,6 +284,20 @@ def _of_the_run(
     if service_levels:
         met = [r.outcome == "ok" and _meets(r, service_levels) for r in load]
         yield share("goodput", met, cut, levels_hash(service_levels))
+
+
+def _of_the_shape(data: RepeatData, maker: _Maker, run: RunData, conditions: Sequence[Condition]) -> Iterator[Evidence]:
+    """What only interference points, points with a JSON schema and quality sets give."""
+    pair = (data.point.pair_of, data.repeat.repeat)
+    plain = next((d.records for d in run.repeats if (d.point.name, d.repeat.repeat) == pair), [])
+    for f in figures(data.records, plain, data.quality):
+        yield maker.make(f.metric, f.value, data=data, n=f.n, interval=f.interval)
+    if data.point.shape == "interference":
+        crowd = max(1.0, _crowd(data, [r for r in data.records if r.is_load]))
+        for metric, found in zip(("itl_quiet_ms", "itl_disturbed_ms"), disturbance(data.records), strict=True):
+            if found:
+                yield from _statistics(data, maker, conditions, metric, found, max(1.0, len(found) / crowd), [])
+                yield maker.make(metric, max(found), "max", data, n=len(found))
 
 
 def levels_hash(service_levels: Sequence[Condition]) -> str:

@@ -11,16 +11,18 @@ from typing import NamedTuple
 from bundle.manifest import Manifest, Repeat
 from bundle.records import Record, Sample
 from bundle.samples import Window, counted, itl_ms, tokens_in, ttft_is_bound, ttft_service_ms
+from bundle.shapes import disturbance
 from planner.conditions import LoadPoint
 from planner.statistics import percentile
 
 ALL = ("all",)
 NOTE: tuple[str, ...] = ()
 OF_THE_SERVER = frozenset({"started", "startup_s", "oom", "restarts"})
-LATENCY = ("ttft_ms", "ttft_service_ms", "itl_ms", "tpot_ms", "user_tok_s", "e2e_ms", "goodput")
+LATENCY = ("ttft_ms", "ttft_service_ms", "itl_ms", "tpot_ms", "user_tok_s", "e2e_ms", "goodput", "itl_quiet_ms",
+           "itl_disturbed_ms", "structured_cost")  # fmt: skip
 FROM_PREFILL = ("ttft_ms", "ttft_service_ms", "e2e_ms", "output_tok_s", "goodput", "measured_over_bound")
 SPEED = (*LATENCY, "output_tok_s", "request_rate", "measured_over_bound", "kv_use", "waiting", "preemptions")
-TOKENS = ("output_tok_s", "tpot_ms", "user_tok_s", "goodput", "measured_over_bound")
+TOKENS = ("output_tok_s", "tpot_ms", "user_tok_s", "goodput", "measured_over_bound", "structured_cost")
 
 
 class Rule(NamedTuple):
@@ -64,6 +66,7 @@ RULES: tuple[Rule, ...] = (
          "another load on the machine: the client waited for a core {:.1%} of the time"),
     Rule("no-server-metrics", "metrics_missing", 0.0, ("kv_use", "running", "waiting", "preemptions", "prefix_hit"),
          "the server's metrics could not be read"),
+    Rule("no-interference", "undisturbed", 0.0, NOTE, "the long prompts found no victim that was decoding"),
     Rule("not-steady", "halves_differ_share", 0.05, NOTE, "not steady: the halves of the window differ by {:.0%}"),
     Rule("no-steady-window", "no_steady_window", 0.0, NOTE, "too few requests for a steady window: all are used"),
     Rule("reconnects", "reconnected_share", 0.0, NOTE, "{:.0%} of the requests had to open a new connection"),
@@ -123,6 +126,7 @@ def facts(
         "ttft_bound_share": _share(good, ttft_is_bound),
         "cpu_wait_share": repeat.cpu_wait_share,
         "metrics_missing": 0.0 if foreign or telemetry or repeat.counters_after else 1.0,
+        "undisturbed": float(not disturbance(records).disturbed) if point.shape == "interference" else None,
         "halves_differ_share": _halves(records, window),
         "no_steady_window": 0.0 if window.steady else 1.0,
         "reconnected_share": _share(load, lambda r: r.reconnected),

@@ -38,7 +38,7 @@ def _predictions(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at
         )
 
     for point in points:
-        if point.in_flight is None:
+        if point.in_flight is None or point.shape != "closed":
             continue
         for kind in KINDS:
             user = user_tok_s(sizing.inputs, kind, point.in_flight)
@@ -57,5 +57,5 @@ def bound_tok_s(sizing: Sizing, points: Sequence[LoadPoint]) -> dict[str, float]
     return {
         p.name: round(total_tok_s(sizing.inputs, Kind.COVERAGE, p.in_flight), 3)
         for p in points
-        if p.in_flight is not None
+        if p.in_flight is not None and p.shape == "closed"
     }

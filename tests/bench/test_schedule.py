@@ -8,8 +8,10 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from bench.schedule import send_times, slot_starts
+from bench.schedule import TraceRow, ramp_time, send_times, slot_starts
 from planner.conditions import LoadPoint
 
 
@@ -75,3 +77,42 @@ def test_slots_with_one_request_each_start_nearly_together() -> None:
 
 def test_there_are_never_more_slots_than_requests() -> None:
     assert len(slot_starts(point(in_flight=32, requests=5), 1.0)) == 5
+
+
+RAMP = {"shape": "ramp", "rate_per_s": 2.0, "rate_to_per_s": 10.0, "ramp_s": 100.0, "requests": 1000}
+
+
+def test_a_constant_ramp_sends_the_nth_request_when_the_rate_has_summed_up_to_n() -> None:
+    # 2 t + 0.08 t^2 / 2 = n has t = (-2 + sqrt(4 + 0.16 n)) / 0.08; 600 come in the ramp, then one each 0.1 s.
+    times = send_times(point(arrival="constant", **RAMP), 1, 1, 700)
+    assert times[0] == pytest.approx((-2 + (4 + 0.16) ** 0.5) / 0.08)
+    assert times[599] == pytest.approx(100.0)
+    assert times[699] == pytest.approx(110.0)
+
+
+def test_a_poisson_ramp_offers_the_integral_of_its_rate() -> None:
+    # 10 s in the middle, around 50 s at 6 req/s: 60 expected in each of 200 draws, standard error 0.55.
+    p = point(**RAMP)
+    counts = [sum(45 <= t < 55 for t in send_times(p, 1, repeat, 1000)) for repeat in range(200)]
+    assert fmean(counts) == pytest.approx(60.0, abs=2.0)
+    assert pstdev(counts) ** 2 / fmean(counts) == pytest.approx(1.0, abs=0.35)  # a Poisson count's variance is its mean
+
+
+def test_a_falling_ramp_slows_down() -> None:
+    falling = point(**(RAMP | {"rate_per_s": 10.0, "rate_to_per_s": 2.0, "arrival": "constant"}))
+    found = gaps(send_times(falling, 1, 1, 700))
+    assert found[0] == pytest.approx(0.1, rel=0.01)
+    assert found[-1] == pytest.approx(0.5)
+
+
+@given(st.floats(0.1, 100), st.floats(0.1, 100), st.floats(1, 1000), st.floats(0.01, 5000))
+@settings(max_examples=60)
+def test_ramp_time_is_the_inverse_of_the_expected_count(start: float, end: float, length: float, at: float) -> None:
+    p = point(shape="ramp", rate_per_s=start, rate_to_per_s=end, ramp_s=length, requests=1_000_000)
+    assert ramp_time(p, p.expected_by(at)) == pytest.approx(at, rel=1e-6)
+
+
+def test_a_trace_is_replayed_at_its_own_times_in_every_repeat() -> None:
+    rows = [TraceRow(0.0, 10, 5), TraceRow(0.4, 20, 5), TraceRow(2.5, 30, 5)]
+    p = point(shape="trace", trace_file="t.csv", requests=2)
+    assert send_times(p, 1, 1, 3, rows) == send_times(p, 9, 7, 3, rows) == [0.0, 0.4, 2.5]
