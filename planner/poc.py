@@ -9,7 +9,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from planner.condition_line import format_condition, format_test, parse_condition
+from planner.condition_line import EVERY_POINT, format_condition, format_test, parse_condition
 from planner.conditions import Condition, LoadPoint
 from planner.errors import InputError, SchemaTooNew, UnknownName
 from planner.frozen import Frozen, sha256_of
@@ -117,7 +117,7 @@ class Stop(Frozen):
 class Plan(Frozen):
     """One PoC: all that bench needs. Points and candidates are named once and referred to by name.
 
-    `tokenizer_dir` holds the model's tokenizer.json; it and every file of a load point are found from the plan's folder.
+    `tokenizer_dir` holds the model's tokenizer.json; it and each file of a load point are found from the plan's folder.
     """
 
     schema_version: Literal[1] = 1
@@ -163,7 +163,30 @@ class Plan(Frozen):
             if candidate.engine not in DIALECTS:
                 where = f"candidate {candidate.id}"
                 raise ValueError(str(UnknownName.from_known("engine", candidate.engine, DIALECTS, where=where)))
+        stages = [s.name for s in self.stages]
+        for stage in self.stages:
+            if stage.rule and stage.rule.from_stage not in stages:
+                where = f"rule of stage {stage.name}"
+                raise ValueError(str(UnknownName.from_known("stage", stage.rule.from_stage, stages, where=where)))
+        for where, condition in self._asked():
+            self._knows(condition, where)
         return self
+
+    def _asked(self) -> list[tuple[str, Condition]]:
+        """Every condition with the place where it stands."""
+        found = [(f"hypothesis {h.id}", c) for h in self.hypotheses for c in h.conditions]
+        found += [("service levels", c) for c in self.service_levels]
+        return found + [(f"rule of stage {s.name}", s.rule.keeps) for s in self.stages if s.rule]
+
+    def _knows(self, condition: Condition, where: str) -> None:
+        candidates = [c.id for c in self.candidates]
+        for name in (condition.candidate, condition.over):
+            if name is not None and name not in candidates:
+                raise ValueError(str(UnknownName.from_known("candidate", name, candidates, where=where)))
+        points = [p.name for p in self.load_points]
+        for name in condition.load_points:
+            if name != EVERY_POINT and name not in points:
+                raise ValueError(str(UnknownName.from_known("load point", name, points, where=where)))
 
     def point(self, name: str) -> LoadPoint:
         """The load point of that name; raises UnknownName."""
@@ -178,10 +201,7 @@ class Plan(Frozen):
 
     def all_conditions(self) -> tuple[Condition, ...]:
         """Every condition that the plan asks about: hypotheses, service levels at each point, stage rules."""
-        found = [c for h in self.hypotheses for c in h.conditions]
-        found += list(self.service_levels)
-        found += [s.rule.keeps for s in self.stages if s.rule]
-        return tuple(found)
+        return tuple(condition for _, condition in self._asked())
 
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON of the plan; what came into plans later counts only where it is stated."""
@@ -195,7 +215,7 @@ class Plan(Frozen):
 
 
 def levels_hash(levels: Sequence[Condition]) -> str | None:
-    """SHA-256 of service levels as goodput is counted under them: metric, statistic and limit of each; None for none."""
+    """SHA-256 of service levels as goodput is counted under them: metric, statistic, limit of each; None for none."""
     return sha256_of([format_test(c) for c in levels]) if levels else None
 
 

@@ -69,7 +69,7 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     requirements = version.requirements() if version else None
     plans = ws.store.plans.of_case(case.id)
     stored_plan = plans[-1] if plans else None
-    plan = stored_plan.plan() if stored_plan else None
+    plan, unreadable = _read(stored_plan)
     sizing = _sizing(ws, requirements)
     runs = ws.store.runs.of_case(case.id)
     adrs = ws.store.adrs.all(case=case.id)
@@ -91,8 +91,16 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     return CaseState(
         case, version, requirements, stored_plan, plan, sizing, runs, known, adrs, context,
         accepted_plans={a.id: p for a in adrs if (p := accepted_plan(ws, a))},
-        deployments=ws.store.deployments.of_case(case.id), findings=counted.findings,
+        deployments=ws.store.deployments.of_case(case.id), findings=unreadable + counted.findings,
     )  # fmt: skip
+
+
+def _read(stored: StoredPlan | None) -> tuple[Plan | None, tuple[str, ...]]:
+    """The plan of a case; one that an older Flipline let pass is a finding, not the end of the case."""
+    try:
+        return (stored.plan() if stored else None), ()
+    except FliplineError as e:
+        return None, (f"The stored plan can no longer be read: {e} Make it anew on the PoC plan page.",)
 
 
 def asked_conditions(plan: Plan | None, adrs: Sequence[Adr]) -> tuple[Condition, ...]:

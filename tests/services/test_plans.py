@@ -8,6 +8,7 @@ from planner.errors import InputError, SchemaTooNew
 from planner.poc import plan_from_yaml, plan_to_yaml
 from services.plans import draft_plan, save_plan, upload_plan
 from services.verdicts import case_state
+from services.workspace import now
 from tests.services.made import CASE
 
 
@@ -48,10 +49,37 @@ def test_an_edited_plan_is_the_plan_from_now_on(shipped, state):
         ("engine: vllm", "engine: vlm", InputError, "unknown engine 'vlm'.*Did you mean 'vllm'"),
         ("schema_version: 1\n", "", InputError, "schema_version is missing"),
         ("title:", "titel:", InputError, "tit"),
+        (
+            "vllm: started is true",
+            "vlm: started is true",
+            InputError,
+            r"hypothesis H1: unknown candidate 'vlm'\. Did you mean 'vllm'",
+        ),
+        (
+            "vllm over ollama:",
+            "vllm over olama:",
+            InputError,
+            r"hypothesis H2: unknown candidate 'olama'\. Did you mean 'ollama'",
+        ),
+        (
+            "oom <= 0 at overload",
+            "oom <= 0 at overlod",
+            InputError,
+            r"hypothesis H5: unknown load point 'overlod'\. Did you mean 'overload'",
+        ),
+        ("keeps: 'vllm:", "keeps: 'vlm:", InputError, r"rule of stage B: unknown candidate 'vlm'"),
+        ("from_stage: A", "from_stage: C", InputError, r"rule of stage B: unknown stage 'C'"),
+        (
+            "- ttft p95 <= 2 s\n",
+            "- 'ttft p95 <= 2 s at pek'\n",
+            InputError,
+            r"service levels: unknown load point 'pek'\. Did you mean 'peak'",
+        ),
     ],
 )
 def test_a_faulty_plan_is_refused_and_the_old_one_stands(shipped, state, old, new, error, message):
     text = state.stored_plan.body.decode()
+    assert old in text
     with pytest.raises(error, match=f"plan.yaml: .*{message}"):
         upload_plan(shipped, state.case.id, "plan.yaml", text.replace(old, new, 1), "Kim")
     assert case_state(shipped, CASE).stored_plan == state.stored_plan
@@ -68,3 +96,13 @@ def test_what_is_not_stated_is_said(shipped, state):
     assert "model_revision" in drafted.unstated
     assert drafted.minutes > 60
     assert save_plan(shipped, state.case.id, drafted.plan, "Kim").sha256 == drafted.plan.sha256()
+
+
+def test_a_stored_plan_that_is_no_longer_read_is_a_finding(shipped, state):
+    odd = state.plan.hypotheses[0].conditions[0].model_copy(update={"candidate": "vlm"})
+    h = state.plan.hypotheses[0].model_copy(update={"conditions": (odd,)})
+    shipped.store.plans.add(state.case.id, state.plan.model_copy(update={"hypotheses": (h,)}), at=now(), author="Lee")
+    again = case_state(shipped, CASE)
+    assert again.plan is None
+    (finding,) = again.findings
+    assert "hypothesis H1: unknown candidate 'vlm'. Did you mean 'vllm'? Make it anew on the PoC" in finding
