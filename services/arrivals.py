@@ -80,5 +80,8 @@ def bring_in_table(
     state = case_state(ws, case)
     points = state.plan.points() if state.plan else {}
     with ws.store.transaction():
-        evidence = fill_in(ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points)
+        evidence = fill_in(
+            ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points,
+            candidates=[c.id for c in state.plan.candidates] if state.plan else (),
+        )  # fmt: skip
         return Arrived((), evidence, rejudge(ws, state.case.id))

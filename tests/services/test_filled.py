@@ -62,10 +62,19 @@ def test_a_speed_without_load_and_lengths_is_refused_and_nothing_is_stored(shipp
         ({"value": -1.0}, "-1 tok/s cannot be"),
         ({"value": 0.0}, "0 tok/s cannot be. Leave empty what nobody measured"),
         ({"metric": "error_share", "statistic": "value", "value": 1.5}, "1.5 share cannot be"),
+        ({"value": float("inf")}, "inf is no value"),
+        ({"value": float("nan")}, "nan is no value"),
+        ({"candidate": "vlm"}, "unknown candidate 'vlm'. Did you mean 'vllm'"),
+        ({"candidate": ""}, "unknown candidate ''"),
+        ({"n": 0}, "n: 0 is less than 1"),
+        ({"in_flight": 0}, "in_flight: 0 is less than 1"),
+        ({"input_tokens": -3}, "input_tokens: -3 is less than 1"),
+        ({"output_tokens": 0}, "output_tokens: 0 is less than 1"),
+        ({"in_flight": None, "rate_per_s": 0.0}, "rate_per_s: 0.0 is no rate"),
     ],
 )
 def test_an_impossible_row_is_refused_by_its_number(shipped, change, message):
-    with pytest.raises(InputError, match=f"row 1: .*{message}"):
+    with pytest.raises(InputError, match=f"row 1[:,] .*{message}"):
         bring(shipped, ROW._replace(**change))
 
 
@@ -110,3 +119,32 @@ def test_the_table_to_fill_in_carries_the_plans_load(shipped):
     row = next(r for r in table if (r["candidate"], r["load_point"]) == ("vllm", "parallel-16"))
     filled = row | {"tok/s per user p5": 12, "n": 64, "TTFT p95 (ms)": float("nan")}
     assert rows_of(plan, [filled]) == (ROW,)
+
+
+@pytest.mark.parametrize("metric", ["oom", "restarts"])
+def test_what_happened_at_a_load_point_stays_with_it(shipped, metric):
+    row = Filled("vllm", "overload", None, None, None, None, metric, "value", 2.0)
+    (piece,) = bring(shipped, row).evidence
+    assert (piece.load_point, piece.n) == ("overload", None)
+    assert h(shipped, "H5").state == "fails"  # H5: no out of memory and no restart at overload
+
+
+def test_a_start_has_no_load_point(shipped):
+    (piece,) = bring(shipped, ROW._replace(metric="started", statistic="value", value=1.0, n=None)).evidence
+    assert piece.load_point is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ({"tok/s per user p5": "fast"}, "row 2, tok/s per user p5: 'fast' is not a number"),
+        ({"tok/s per user p5": "1,5"}, "row 2, tok/s per user p5: '1,5' is not a number. Write it with a point"),
+        ({"tok/s per user p5": "12", "n": 2.5}, "row 2, n: 2.5 is not a whole number"),
+    ],
+)
+def test_a_cell_that_is_no_number_is_named(shipped, cells, message):
+    plan = case_state(shipped, CASE).plan
+    table = blank_table(plan)
+    table[1] |= cells
+    with pytest.raises(InputError, match=message):
+        rows_of(plan, table)
