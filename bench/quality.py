@@ -18,7 +18,7 @@ from bundle.quality import Judged
 from planner.errors import InputError
 
 _FENCE = re.compile(r"^```\w*\s*\n(.*?)\n?```$", re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?\.?\d+(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?:[eE][-+]?\d+)?")
 KEPT_CHARACTERS = 4000
 
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.admission import TEMPLATE_TOKENS, count_tokens
+from bench.emulator import Emulator
+from bench.emulator.settings import TEMPLATE_TOKENS, count_tokens
+from bench.inputs import PlanInputs, local_counter
+from bench.job import Job, JobRun
+from bench.progress import Reporter
 from bench.prompts import NONCE_WORDS, WORDS, PromptMaker, Vocabulary, learn_vocabulary
-from planner.errors import ServerError
+from bundle.records import Record, read_records
+from planner.errors import InputError, ServerError
+from tests.bench.helpers import FAST, candidate, plan, point, with_emulator
 
 
 def learn(count: object) -> Vocabulary:
@@ -104,3 +113,62 @@ def test_a_server_on_which_no_word_costs_one_token_is_refused() -> None:
 
 def test_words_are_distinct() -> None:
     assert len(set(WORDS)) == len(WORDS) >= 64
+
+
+def test_own_prompts_stand_whole_behind_a_nonce_that_no_other_request_has() -> None:
+    texts = [maker(EASY).own("Why is the sky blue?", "load", i).text for i in range(20)]
+    assert all(t.endswith("\n\nWhy is the sky blue?") for t in texts)
+    assert len(set(texts)) == 20
+    assert maker(EASY, spell=False).own("Why?", "load", 0).text == "Why?"  # the API has a field for the salt
+
+
+def stand_in_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package `tokenizers` that counts a token per letter."""
+
+    class Tokenizer:
+        @staticmethod
+        def from_file(path: str) -> Tokenizer:
+            if Path(path).read_text() != "{}":
+                raise Exception("expected value at line 1 column 1")
+            return Tokenizer()
+
+        def encode(self, text: str, *, add_special_tokens: bool) -> SimpleNamespace:
+            return SimpleNamespace(ids=list(text), special=add_special_tokens)
+
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace(Tokenizer=Tokenizer))
+
+
+def test_a_local_tokenizer_counts_the_text_and_nothing_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in_tokenizers(monkeypatch)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    assert local_counter(tmp_path)("four") == 4
+
+
+def test_a_local_tokenizer_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"holds no tokenizer\.json"):
+        local_counter(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("broken")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(InputError, match="needs the Python package tokenizers, which is not installed"):
+        local_counter(tmp_path)
+    stand_in_tokenizers(monkeypatch)
+    with pytest.raises(InputError, match="is not a tokenizer: expected value"):
+        local_counter(tmp_path)
+
+
+def test_lengths_by_a_local_tokenizer_are_exact_on_the_server(tmp_path: Path) -> None:
+    # The server counts words; so does the local tokenizer, without the template that usage shows once.
+    async def go(emulator: Emulator) -> list[Record]:
+        made = plan(candidate(emulator.port, engine="openai"), points=[point(input_tokens=57)])
+        inputs = PlanInputs({}, lambda text: count_tokens(text) - TEMPLATE_TOKENS)
+        job = Job(made.candidates[0], made.stages[0], 1)
+        reporter = Reporter(tmp_path, 6, bar=False)
+        out = tmp_path / "bundle"
+        out.mkdir()
+        await JobRun(made, job, job.candidate.launch, out, reporter, asyncio.Event(), [], inputs=inputs).run()
+        return read_records(out / "parallel-2-1.records.parquet")
+
+    records = with_emulator(FAST, go)
+    assert {r.prompt_tokens for r in records} == {57}
