@@ -6,14 +6,12 @@ Exit codes: 0 done, 1 done but a server failed or two bundles do not compare, 2 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.admission import FAULTS, Settings
-from bench.emulator import fault_of, serve
-from planner.errors import FliplineError, InputError
+from bench.emulator import command as emulator
+from planner.errors import FliplineError
 
 BAD_INPUT, CANCELLED = 2, 130
 _EXIT_CODES = {
@@ -61,23 +59,9 @@ def _parser() -> argparse.ArgumentParser:
                       "python -m bench doctor")  # fmt: skip
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
-    emulate = _command(commands, "emulate", _emulate, "serve an OpenAI-compatible API with known timing",
+    emulate = _command(commands, "emulate", emulator.run, "serve an OpenAI-compatible API with known timing",
                        "python -m bench emulate --port 8000 --ttft-ms 100 --itl-ms 20 --slots 16")  # fmt: skip
-    emulate.add_argument("--host", default="127.0.0.1")
-    emulate.add_argument("--port", type=int, default=8000, help="0 lets the system choose")
-    emulate.add_argument("--model", default="emulated", help="model name to answer to")
-    emulate.add_argument("--ttft-ms", type=float, default=100.0, help="from admission to the first token")
-    emulate.add_argument("--itl-ms", type=float, default=20.0, help="between tokens")
-    emulate.add_argument("--slots", type=int, default=256, help="requests that run at once; the others wait")
-    emulate.add_argument("--kv-tokens", type=int, default=1_000_000, help="KV cache in tokens")
-    emulate.add_argument(
-        "--fault",
-        default="none",
-        metavar="NAME[:AFTER]",
-        help="a fault after so many good chat requests; " + "; ".join(f"{k}: {v}" for k, v in FAULTS.items()),
-    )
-
-    emulate.add_argument("--json", action="store_true", help="print one line of JSON when it listens, and nothing else")
+    emulator.add_arguments(emulate)
 
     summary = _command(commands, "summary", _summary, "print the evidence in bundles",
                        "python -m bench summary results")  # fmt: skip
@@ -167,16 +151,6 @@ def _compare(options: argparse.Namespace) -> int:
     from bench import compare
 
     return compare.run(options)
-
-
-def _emulate(options: argparse.Namespace) -> int:
-    fault, after = fault_of(options.fault)
-    settings = Settings(model=options.model, ttft_ms=options.ttft_ms, itl_ms=options.itl_ms, slots=options.slots,
-                        kv_tokens=options.kv_tokens, fault=fault, fault_after=after)  # fmt: skip
-    try:
-        return asyncio.run(serve(settings, options.host, options.port, as_json=options.json))
-    except OSError as e:
-        raise InputError(f"port {options.port} cannot be used: {e.strerror}.", fix="Choose another --port.") from None
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.admission import Settings
 from bench.emulator import Emulator
+from bench.emulator.settings import Settings
 from bench.runner import RunResult, run_plan
 from bundle.folder import open_bundle
 from bundle.manifest import Manifest

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import _parser, main
-from bench.admission import Settings
 from bench.emulator import Emulator
+from bench.emulator.settings import Settings
 from planner.poc import plan_to_yaml
 from tests.bench.helpers import FAST, candidate, free_port, plan
 

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.admission import Settings
 from bench.devices import DeviceMeter, device_meter
 from bench.dialects import dialect
 from bench.emulator import Emulator
+from bench.emulator.settings import Settings
 from bench.telemetry import Telemetry
 from bench.transport import Origin, Pool
 from tests.bench.helpers import with_emulator

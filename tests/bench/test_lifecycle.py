@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from bench import lease
-from bench.admission import Settings
 from bench.emulator import Emulator
+from bench.emulator.settings import Settings
 from bench.engines import TOKEN
 from bench.lease import Lease, Process, alive, new_lease, ours, process, write_lease
 from bench.progress import PROGRESS

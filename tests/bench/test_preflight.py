@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bench.admission import Settings, count_tokens
 from bench.dialects import dialect
 from bench.emulator import Emulator
+from bench.emulator.settings import Settings, count_tokens
 from bench.engines import Server
 from bench.preflight import Preflight, preflight
 from bench.repeat import Target

@@ -14,8 +14,8 @@ from statistics import fmean
 
 import pytest
 
-from bench.admission import Settings
 from bench.emulator import Emulator
+from bench.emulator.settings import Settings
 from bench.runner import RunResult, jobs_of, run_plan
 from bundle.folder import open_bundle
 from bundle.manifest import MANIFEST
