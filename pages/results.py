@@ -32,6 +32,8 @@ state = open_case()
 case, r, plan = state.case, state.requirements, state.plan
 
 head("results", t("What was seen, against what you need and what was predicted."))
+for finding in state.findings:
+    st.warning(plain(finding), icon=":material/report:")
 
 if r is None or plan is None:
     go_to("poc-plan", t("There is no plan yet, so there is nothing to judge. Make it first:"))
