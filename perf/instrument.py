@@ -6,7 +6,8 @@
 
 A burst server pinned to one core stamps every write; the client runs on another. The error of a token is the arrival
 that the client reports minus that write, and every token counts, also coalesced and late ones. A repeat is void when
-the server offered less than 98 % of the asked rate. vLLM's request function needs .venv-vllm (make test-vllm).
+the server offered less than 98 % of the asked rate. vLLM's request function needs .venv-vllm (make test-vllm);
+AIPerf is measured too when --aiperf names the command in an environment of its own.
 Exit code: 0 when every limit was reached, 1 when one was missed, 2 when nothing could be judged.
 """
 
@@ -32,7 +33,8 @@ from bench.machine import client_scheduling, cpu_model  # noqa: E402
 from planner.statistics import percentile  # noqa: E402
 
 VLLM_PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
-OURS, USER_SPACE, VLLM = "flipline", "flipline, user-space stamps", "vllm bench"
+TOKENIZER = ROOT / ".venv-vllm" / "tiny-llama-4x256"
+OURS, USER_SPACE, VLLM, AIPERF = "flipline", "flipline, user-space stamps", "vllm bench", "aiperf"
 CHUNKS, EVERY_MS = 150, 20.0
 MEMORY_STREAMS, MEMORY_CHUNKS = 512, 500
 LEAST_OFFERED = 0.98
@@ -75,23 +77,27 @@ LIMITS = (
 )  # fmt: skip
 
 
-class Cores(NamedTuple):
-    """Where server and client run."""
+class Bench(NamedTuple):
+    """The cores of server and client, and AIPerf's command where there is one."""
 
     server: int
     client: int
+    aiperf: str = ""
 
 
-def two_cores() -> Cores:
+def two_cores(aiperf: str = "") -> Bench:
     """Two cores of this process; ends the program when there are fewer."""
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         sys.exit("The server and the client need a core each, and this process may use only one.")
-    return Cores(allowed[0], allowed[1])
+    return Bench(allowed[0], allowed[1], aiperf)
 
 
-def command_of(client: str) -> list[str]:
+def command_of(client: str, aiperf: str) -> list[str]:
     """The client's command without its load."""
+    if client == AIPERF:
+        return [sys.executable, str(ROOT / "perf" / "aiperf_client.py"), "--aiperf", aiperf,
+                "--tokenizer", str(TOKENIZER)]  # fmt: skip
     if client == VLLM:
         return [str(VLLM_PYTHON), str(ROOT / "perf" / "vllm_client.py")]
     more = ["--user-space"] if client == USER_SPACE else []
@@ -99,11 +105,11 @@ def command_of(client: str) -> list[str]:
 
 
 @contextmanager
-def burst_server(cores: Cores, streams: int, chunks: int) -> Iterator[int]:
+def burst_server(bench: Bench, streams: int, chunks: int) -> Iterator[int]:
     """A burst server on its core; yields the port."""
     command = [sys.executable, str(ROOT / "perf" / "burst_server.py"), "--streams", str(streams),
                "--chunks", str(chunks), "--every-ms", str(EVERY_MS)]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=_pin(cores.server)) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=_pin(bench.server)) as server:
         assert server.stdout is not None
         try:
             yield int(server.stdout.readline())
@@ -115,11 +121,12 @@ def _pin(core: int) -> Callable[[], None]:
     return lambda: os.sched_setaffinity(0, {core})
 
 
-def run_client(cores: Cores, client: str, port: int, streams: int, chunks: int, *more: str) -> dict[str, Any]:
+def run_client(bench: Bench, client: str, port: int, streams: int, chunks: int, *more: str) -> dict[str, Any]:
     """Run a client on its core; ends the program with its words when it fails."""
     done = subprocess.run(
-        [*command_of(client), "--port", str(port), "--streams", str(streams), "--chunks", str(chunks), *more],
-        capture_output=True, text=True, check=False, cwd=ROOT, preexec_fn=_pin(cores.client),
+        [*command_of(client, bench.aiperf), "--port", str(port), "--streams", str(streams),
+         "--chunks", str(chunks), *more],
+        capture_output=True, text=True, check=False, cwd=ROOT, preexec_fn=_pin(bench.client),
     )  # fmt: skip
     if done.returncode:
         sys.exit(f"{client} on {streams} streams: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
@@ -134,10 +141,10 @@ def truth_of(port: int) -> dict[str, Any]:
     return found
 
 
-def one_repeat(cores: Cores, client: str, streams: int, chunks: int) -> dict[str, Any]:
+def one_repeat(bench: Bench, client: str, streams: int, chunks: int) -> dict[str, Any]:
     """One burst of `chunks` tokens on every stream."""
-    with burst_server(cores, streams, chunks) as port:
-        seen = run_client(cores, client, port, streams, chunks)
+    with burst_server(bench, streams, chunks) as port:
+        seen = run_client(bench, client, port, streams, chunks)
         truth = truth_of(port)
     errors = [
         1000 * (arrived - written / 1e9)
@@ -149,7 +156,7 @@ def one_repeat(cores: Cores, client: str, streams: int, chunks: int) -> dict[str
         "p50": percentile(errors, 50),
         "p99": percentile(errors, 99),
         "coalesced_share": sum(map(len, bound.values())) / len(errors) if bound is not None else None,
-        "cpu_ms_per_1000_chunks": 1e6 * seen["cpu_s"] / len(errors),
+        "cpu_ms_per_1000_chunks": 1e6 * seen["cpu_s"] / len(errors) if seen["cpu_s"] is not None else None,
         "rss_mb": seen["rss_mb"],
         "offered_share": truth["offered_share"],
     }
@@ -173,10 +180,10 @@ def row_of(client: str, streams: int, repeats: list[dict[str, Any]]) -> dict[str
     }  # fmt: skip
 
 
-def dispatch_row(cores: Cores, load: str, requests: int, *more: str) -> dict[str, Any]:
+def dispatch_row(bench: Bench, load: str, requests: int, *more: str) -> dict[str, Any]:
     """How late requests of PROMPT_BYTES reach the server, by the kernel's stamp there."""
-    with burst_server(cores, 0, 1) as port:
-        seen = run_client(cores, OURS, port, requests, 1, "--prompt-bytes", str(PROMPT_BYTES), *more)
+    with burst_server(bench, 0, 1) as port:
+        seen = run_client(bench, OURS, port, requests, 1, "--prompt-bytes", str(PROMPT_BYTES), *more)
         received = truth_of(port)["received"]
     lags = [1000 * (received[stream] / 1e9 - due) for stream, due in seen["due"].items()]
     return {"client": OURS, "load": load, "requests": len(lags), "lag_p50_ms": percentile(lags, 50),
@@ -195,27 +202,30 @@ def busy_share() -> float:
     return 1 - (spent[3] + spent[4]) / max(1, sum(spent))
 
 
-def measure(streams: Iterable[int], repeats: int, *, quick: bool, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(
+    streams: Iterable[int], repeats: int, *, quick: bool, say: Callable[[str], None], aiperf: str = ""
+) -> dict[str, Any]:
     """The whole report."""
-    cores = two_cores()
-    clients = [OURS] + ([VLLM] if VLLM_PYTHON.exists() else []) + ([] if quick else [USER_SPACE])
+    bench = two_cores(aiperf)
+    there = {OURS: True, VLLM: VLLM_PYTHON.exists(), AIPERF: bool(aiperf), USER_SPACE: not quick}
+    clients = [client for client, is_there in there.items() if is_there]
     machine = {"cpu": cpu_model(), "cores": os.cpu_count(), "kernel": os.uname().release,
                "python": sys.version.split()[0], "other_load_share": busy_share(),
                "client_scheduling": client_scheduling(), "vllm": VLLM in clients}  # fmt: skip
     made: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for client in clients:
-        one_repeat(cores, client, 8, 10)  # files and byte code into memory
+        one_repeat(bench, client, 8, 10)  # files and byte code into memory
     for repeat in range(repeats):
         for n in streams:
             for client in clients if repeat % 2 == 0 else clients[::-1]:
                 say(f"repeat {repeat + 1} of {repeats}: {n} streams, {client}")
-                made.setdefault((client, n), []).append(one_repeat(cores, client, n, CHUNKS))
+                made.setdefault((client, n), []).append(one_repeat(bench, client, n, CHUNKS))
     say("dispatch")
-    dispatch = [dispatch_row(cores, AT_ONCE, 256), dispatch_row(cores, POISSON, 600, "--rate", "200")]
+    dispatch = [dispatch_row(bench, AT_ONCE, 256), dispatch_row(bench, POISSON, 600, "--rate", "200")]
     memory = None
     if not quick:
         say(f"memory: {MEMORY_STREAMS} streams x {MEMORY_CHUNKS} tokens")
-        memory = one_repeat(cores, OURS, MEMORY_STREAMS, MEMORY_CHUNKS)["rss_mb"]
+        memory = one_repeat(bench, OURS, MEMORY_STREAMS, MEMORY_CHUNKS)["rss_mb"]
     report: dict[str, Any] = {
         "rows": [row_of(client, n, found) for (client, n), found in sorted(made.items(), key=lambda kv: kv[0][1])],
         "dispatch": dispatch, "memory_mb": memory, "machine": machine,
@@ -271,10 +281,11 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one repeat, no memory run, no user-space row")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--streams", default="64,256,512", help="numbers of streams (default: %(default)s)")
+    parser.add_argument("--aiperf", default="", metavar="COMMAND", help="measure AIPerf too: ENV/bin/aiperf")
     args = parser.parse_args()
     report = measure(
         [int(n) for n in args.streams.split(",")], 1 if args.quick else 3, quick=args.quick,
-        say=lambda text: print(text, file=sys.stderr, flush=True),
+        say=lambda text: print(text, file=sys.stderr, flush=True), aiperf=args.aiperf,
     )  # fmt: skip
     print(json.dumps(report, indent=1) if args.json else as_text(report))
     reached = [x["reached"] for x in report["limits"] if x["reached"] is not None]
