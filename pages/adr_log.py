@@ -151,8 +151,8 @@ def in_production() -> None:
         since = c.date_input(t("In production since"), now().date(), max_value=now().date(), format="YYYY-MM-DD",
                              key=f"deploy-since-{adr_id}")  # fmt: skip
         a, b, c = st.columns(3)
-        image = a.text_input(t("Image digest, if any"), key=f"deploy-image-{adr_id}", placeholder="sha256:…")
-        flags = b.text_input(t("Flags"), key=f"deploy-flags-{adr_id}", placeholder="--max-num-seqs 16")
+        image = a.text_input(t("Image digest, if any"), key=f"deploy-image-{adr_id}", placeholder=t("sha256:…"))
+        flags = b.text_input(t("Flags"), key=f"deploy-flags-{adr_id}", placeholder=t("--max-num-seqs 16"))
         revision = c.text_input(t("Model revision"), key=f"deploy-revision-{adr_id}")
         if st.form_submit_button(t("Record"), icon=":material/rocket_launch:") and (name := signed()):
             with shown_errors():

@@ -14,9 +14,7 @@ def test_what_went_into_production_is_recorded_by_a_named_person(full: Workspace
     app = launch("adr-log")
     assert "Nothing is recorded: conditions are held against the plan that was decided on." in text(app)
     app.session_state["author"] = "Kim"
-    app.text_input(next(w.key for w in app.text_input if w.key and w.key.startswith("deploy-version"))).set_value(
-        "0.33.1"
-    )
+    next(w for w in app.text_input if w.label == "Engine version").set_value("0.33.1")
     next(b for b in app.button if b.label == "Record").click().run()
     assert not app.exception
     ws = open_workspace(full.home)
@@ -30,9 +28,8 @@ def test_a_deployment_without_a_version_is_one_sentence(full: Workspace, launch:
     app = launch("adr-log")
     app.session_state["author"] = "Kim"
     next(b for b in app.button if b.label == "Record").click().run()
-    assert [e.value for e in app.error] == [
-        "deployment: the engine's version is missing. Write what the server reports."
-    ]
+    (error,) = app.error
+    assert "the engine's version is missing. Write what the server reports." in error.value
 
 
 def test_a_lost_bundle_is_said_and_the_page_still_opens(full: Workspace, launch: Launch) -> None:
