@@ -342,7 +342,8 @@ def test_another_server_at_the_address_is_never_measured_in_place_of_ours(tmp_pa
 def test_a_rule_that_looks_at_a_later_stage_is_refused(tmp_path: Path) -> None:
     rule = {"setting": "max_num_seqs", "from_stage": "B", "keeps": {
         "metric": "ttft_ms", "statistic": "p50", "comparison": "<=", "threshold": 50.0}}  # fmt: skip
-    made = plan(candidate(1), stages=[{"name": "A", "points": ["parallel-2"], "rule": rule}])
+    stages = [{"name": "A", "points": ["parallel-2"], "rule": rule}, {"name": "B", "points": ["parallel-2"]}]
+    made = plan(candidate(1), stages=stages)
     with pytest.raises(InputError, match="looks at stage 'B', which does not come before it"):
         run_started(made, tmp_path)
 
