@@ -57,11 +57,13 @@ def take_in_zip(
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / "upload.zip"
         archive.write_bytes(content)
+        unpacked = Path(scratch) / "bundles"
         try:
-            unpack(archive, Path(scratch) / "bundles")
-        except BundleError as e:
-            raise BundleError(e.what, where=name, fix=e.fix) from None
-        return take_in_all(ws, case, Path(scratch) / "bundles", author, conditions, service_levels)
+            unpack(archive, unpacked)
+            return take_in_all(ws, case, unpacked, author, conditions, service_levels)
+        except BundleError as e:  # said by the name that the person knows, not by where it was unpacked
+            inside = Path(e.where).relative_to(unpacked) if e.where.startswith(str(unpacked)) else Path()
+            raise BundleError(e.what, where=str(Path(name) / inside), fix=e.fix) from None
 
 
 def _keep(ws: Workspace, folder: Path, sha256: str) -> Path:

@@ -74,7 +74,7 @@ def test_a_harmed_bundle_leaves_the_store_as_it_was_with_its_good_neighbour(ship
     good, bad = bundle(tmp_path / "a"), bundle(tmp_path / "b", start=2)
     harm(bad)
     before = stored(shipped, case)
-    with pytest.raises(BundleError, match=message):
+    with pytest.raises(BundleError, match=rf"^both\.zip/b: {message}"):
         bring_in_zip(shipped, case, "both.zip", zipped([good, bad], tmp_path / "both.zip"), "Kim")
     assert stored(shipped, case) == before
 
