@@ -24,6 +24,8 @@ state = open_case()
 case = state.case
 
 head("measure", t("Run the plan where the GPU is, and bring back what came out."))
+for finding in state.findings:
+    st.warning(plain(finding), icon=":material/report:")
 
 
 @st.fragment(run_every="1s")
@@ -165,7 +167,11 @@ elif way == "theirs":
                     placeholder=t("no load point of the plan"), key=f"theirs-{case.slug}-{upload.file_id}-{load}",
                     format_func=lambda name: f"{name}: {state.plan.point(name).in_words()}",
                 )  # fmt: skip
-            st.dataframe(foreign_frame(seen), hide_index=True, alt=t("Terms of the file and what becomes of them"))
+            st.dataframe(
+                foreign_frame(seen), hide_index=True, height="content",
+                column_config={t("Here"): st.column_config.TextColumn(width="large")},
+                alt=t("Terms of the file and what becomes of them"),
+            )  # fmt: skip
             points = {load: point for load, point in stands_for.items() if point}
             if st.button(t("Import"), type="primary", icon=":material/move_to_inbox:") and (name := signed()):
                 arrived = bring_in_foreign(

@@ -19,7 +19,7 @@ from planner.metrics import METRICS, PERCENTILES
 from planner.poc import first_fault
 
 Doc = dict[str, Any]
-AT_DISPATCH = "starts when the request is sent; ours starts at the scheduled time, so that waiting counts"
+AT_DISPATCH = "starts at dispatch; ours starts at the scheduled time, so that waiting counts"
 NO_SCHEDULE = "the file does not say when each request was due"
 NO_DETAIL = "the file holds no value per request"
 WHOLE_RUN = "over the whole run, ramp-up and drain included"

@@ -326,7 +326,7 @@ def test_import_tells_what_is_taken_refused_and_not_measured(tmp_path, capsys):
     assert not list(tmp_path.rglob("manifest.json"))
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
-    assert "refused: e2el_ms: starts when the request is sent" in out
+    assert "refused: e2el_ms: starts at dispatch" in out
     assert "not measured: ttft_ms" in out
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 2
     assert "was imported there already" in capsys.readouterr().err
