@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from itertools import count, islice
 
 from bench.emulator.settings import Settings
 from bench.emulator.turns import Asked
 
 LOOK_FOR_CLIENT_S = 0.05
+
+
+def times_ms(settings: Settings, request: int) -> Iterator[float]:
+    """TTFT and then gap after gap of one request, drawn from the seed and its number alone."""
+    drawn = random.Random(f"{settings.seed}:{request}")
+    for i in count():
+        stated = settings.itl_ms if i else settings.ttft_ms
+        yield stated * drawn.uniform(1 - settings.spread, 1 + settings.spread)
 
 
 class Fixed:
@@ -38,14 +47,13 @@ class Fixed:
 
     async def tokens(self, asked: Asked) -> AsyncGenerator[float, None]:
         """Tokens on absolute deadlines from the moment of admission, so that lateness does not add up."""
-        s, loop = self._settings, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         kv = asked.prompt_tokens + asked.output_tokens
-        drawn = random.Random(f"{s.seed}:{asked.number}")
         await self._enter(kv, asked)
         try:
             admitted = due = loop.time()
-            for i in range(asked.output_tokens):
-                due += (s.itl_ms if i else s.ttft_ms) / 1000 * drawn.uniform(1 - s.spread, 1 + s.spread)
+            for ms in islice(times_ms(self._settings, asked.number), asked.output_tokens):
+                due += ms / 1000
                 await asyncio.sleep(max(0.0, due - loop.time()))
                 yield admitted
         finally:
