@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
+
 from services.verdicts import case_state
 from services.workspace import Workspace, open_workspace
 from tests.pages.conftest import Launch
@@ -32,8 +34,9 @@ def test_a_deployment_without_a_version_is_one_sentence(full: Workspace, launch:
     assert "the engine's version is missing. Write what the server reports." in error.value
 
 
-def test_a_lost_bundle_is_said_and_the_page_still_opens(full: Workspace, launch: Launch) -> None:
+@pytest.mark.parametrize("url", ["measure", "results"])
+def test_a_lost_bundle_is_said_and_the_page_still_opens(full: Workspace, launch: Launch, url: str) -> None:
     shutil.rmtree(next(p for p in full.runs.iterdir() if not p.name.startswith(".")))
-    app = launch("results")
+    app = launch(url)
     assert not app.exception
     assert "is missing or was altered: its thresholds cannot be counted again" in text(app)
