@@ -1,6 +1,6 @@
-"""The instrument's terminal entry: python -m bench run | check | doctor | emulate | summary | import | compare.
+"""The instrument's terminal entry: python -m bench COMMAND; `python -m bench --help` names the commands.
 
-Exit codes: 0 done, 1 done but a server failed or two bundles do not compare, 2 the input is wrong, 130 cancelled.
+Exit codes: 0 done, 1 done but a server failed or two results do not compare, 2 the input is wrong, 130 cancelled.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _EXIT_CODES = {
     "check": "0 every candidate answered, 1 one did not, 2 the input is wrong, 130 cancelled",
     "doctor": "0 nothing would spoil a measurement, 1 something would",
     "compare": "0 they compare, 1 they do not, 2 the input is wrong",
+    "crosscheck": "0 both clients agree, 1 they do not, 2 the input is wrong, 130 cancelled",
 }
 _OTHER_EXIT_CODES = "0 done, 2 the input is wrong, 130 cancelled"
 
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("left", type=Path, help="folder of one bundle")
     compare.add_argument("right", type=Path, help="folder of the other")
     compare.add_argument("--json", action="store_true", help="print the rows as JSON")
+    _add_crosscheck(commands)
     return parser
 
 
@@ -95,6 +97,27 @@ def _add_import(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--format", default="", help="format name, if it is not recognised")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be taken")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _add_crosscheck(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(commands, "crosscheck", _crosscheck, "measure a closed loop with vLLM's own client and with ours",
+                      "python -m bench crosscheck plan.yaml --client-python .venv-vllm/bin/python --tokenizer MODEL_DIR"
+                      )  # fmt: skip
+    parser.add_argument("plan", type=Path, help="plan file (YAML)")
+    parser.add_argument("--client-python", type=Path, required=True, help="Python of an environment that has vLLM")
+    parser.add_argument("--tokenizer", type=Path, required=True, help="folder with the model's tokenizer")
+    parser.add_argument("--candidate", default="", help="whose server; by default the first of the plan")
+    parser.add_argument("--point", default="", help="closed load point; by default the one with the most in flight")
+    parser.add_argument("--rounds", type=_positive, default=3, help="passes of vLLM's client (default: %(default)s)")
+    parser.add_argument("--out", type=Path, help="folder that keeps its result files and the server's log")
+    _may_name_commands(parser)
+    parser.add_argument("--json", action="store_true", help="print every pass as JSON")
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
 
 
 def _command(
@@ -151,6 +174,12 @@ def _compare(options: argparse.Namespace) -> int:
     from bench import compare
 
     return compare.run(options)
+
+
+def _crosscheck(options: argparse.Namespace) -> int:
+    from bench import crosscheck
+
+    return crosscheck.run(options)
 
 
 if __name__ == "__main__":

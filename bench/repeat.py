@@ -91,16 +91,19 @@ class _Sent(NamedTuple):
 
 
 class Load:
-    """Offers one load point once. `stop_early` may be called from outside, with the reason."""
+    """Offers one load point once; without `tail` nothing is sent behind the last counted request.
+
+    `stop_early` may be called from outside, with the reason.
+    """
 
     def __init__(
         self, target: Target, point: LoadPoint, prompts: PromptMaker, *, salt: str, seed: int, repeat: int, stop: Stop,
-        e2e_s: float, on_done: Callable[[], None], inputs: Inputs = NO_INPUTS,
+        e2e_s: float, on_done: Callable[[], None], inputs: Inputs = NO_INPUTS, tail: bool = True,
     ) -> None:  # fmt: skip
         self._target, self._point, self._inputs, self._stop = target, point, inputs, stop
         self._e2e_s, self._on_done = e2e_s, on_done
         self._asking = Asking(target, point, prompts, inputs, salt)
-        self._cohort, self._tail = counted_cohort(point), tail_reserve(point, inputs)
+        self._cohort, self._tail = counted_cohort(point), tail_reserve(point, inputs) if tail else 0
         self._times: list[float] = []  # of open loops, ramps and traces
         if point.in_flight is None:
             self._times = send_times(point, seed, repeat, point.requests + self._tail, inputs.trace)

@@ -1,0 +1,285 @@
+"""Our client against vLLM's own on the same server: the same requests, both results, and whether they agree.
+
+Both send the very same prompts with the same fields, all slots at once and nothing after the last request, as vLLM's
+client does; ours is then counted under its definitions (vllm/benchmarks/serve.py and lib/endpoint_request_func.py of
+vLLM 0.32): TTFT from dispatch to the first chunk, TPOT = (latency - TTFT) / (output tokens - 1), latency to the last
+chunk, output tokens over the whole duration, means over the requests that did not fail.
+
+Passes alternate, ours first and last. How far ours differ among themselves (A/A) is what a difference is held against.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, NamedTuple
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from bench.commands import BAD_RESULT, OK, PLAIN_WIDTH, read_plan
+from bench.dialects import Dialect, dialect
+from bench.engines import Server, check_allowed
+from bench.preflight import Preflight, preflight
+from bench.prompts import PromptMaker
+from bench.repeat import LOAD, Load, Target, warm_up
+from bench.transport import Pool
+from bench.vllm_client import Client, run_client
+from bundle.records import Record
+from bundle.samples import PER_REQUEST, counted, steady_window, tokens_in
+from planner.conditions import LoadPoint
+from planner.errors import InputError, ServerError, UnknownName
+from planner.poc import Plan, PlanCandidate
+
+# Their name of a figure, and how far beyond A/A it may differ; None is only told.
+METRICS: dict[str, tuple[str, str, float | None]] = {
+    "output_tok_s": ("output_throughput", "tok/s", 0.03),
+    "ttft_ms": ("mean_ttft_ms", "ms", 0.05),
+    "tpot_ms": ("mean_tpot_ms", "ms", 0.05),
+    "e2e_ms": ("mean_e2el_ms", "ms", None),
+}
+
+
+class Row(NamedTuple):
+    """One metric: every pass of both, A/A and the difference as shares of our median, and what is allowed."""
+
+    metric: str
+    unit: str
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+    ours_by_our_definition: float
+    a_a: float
+    difference: float
+    allowed: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Within A/A and the slack; None where nothing is demanded."""
+        return None if self.allowed is None else abs(self.difference) <= self.allowed
+
+
+class Report(NamedTuple):
+    """What both clients said about one load point of one server."""
+
+    candidate: str
+    point: LoadPoint
+    server_version: str | None
+    client_version: str
+    prompt_tokens: tuple[float, float]
+    rows: tuple[Row, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Every metric that has a limit is within it."""
+        return all(row.agrees is not False for row in self.rows)
+
+
+class _Ours(NamedTuple):
+    figures: dict[str, float]
+    by_our_definition: dict[str, float]
+    prompt_tokens: float
+
+
+def under_their_definitions(records: Sequence[Record]) -> dict[str, float]:
+    """Figures of one pass as vLLM's client would count them; raises ServerError when a request failed."""
+    failed = [r for r in records if r.outcome != "ok"]
+    if failed or not records:
+        why = f": {failed[0].error}" if failed else ""
+        raise ServerError(f"{len(failed)} of {len(records)} requests of ours failed{why}.")
+    start = min(r.scheduled_s for r in records)
+    end = max(r.end_s or 0.0 for r in records)
+    ttft = [(r.first_token_s or 0.0) - (r.dispatched_s or 0.0) for r in records]
+    latency = [(r.last_token_s or 0.0) - (r.dispatched_s or 0.0) for r in records]
+    tokens = [r.output_tokens or 0 for r in records]
+    per_token = [(whole - first) / (n - 1) for whole, first, n in zip(latency, ttft, tokens, strict=True) if n > 1]
+    return {
+        "output_tok_s": sum(tokens) / (end - start),
+        "ttft_ms": 1000 * fmean(ttft),
+        "tpot_ms": 1000 * fmean(per_token) if per_token else 0.0,
+        "e2e_ms": 1000 * fmean(latency),
+    }
+
+
+def under_our_definitions(records: Sequence[Record], point: LoadPoint) -> dict[str, float]:
+    """The same figures as a bundle's summary defines them: steady window, means over requests scheduled inside."""
+    window = steady_window(records, point)
+    load = counted(records, window)
+    latencies = [m for m in METRICS if m in PER_REQUEST]
+    means = {m: fmean(v for r in load if (v := PER_REQUEST[m](r)) is not None) for m in latencies}
+    return {"output_tok_s": tokens_in(records, window.begin_s, window.end_s) / window.length_s, **means}
+
+
+def compare(ours: Sequence[dict[str, float]], theirs: Sequence[dict[str, float]], own: dict[str, float]) -> list[Row]:
+    """Rows of a report from the figures of every pass; `own` are ours by our own definitions."""
+    rows = []
+    for metric, (_, unit, slack) in METRICS.items():
+        a, b = [p[metric] for p in ours], [p[metric] for p in theirs]
+        middle = median(a)
+        noise = (max(a) - min(a)) / middle
+        rows.append(
+            Row(metric, unit, tuple(a), tuple(b), own[metric], noise, median(b) / middle - 1,
+                None if slack is None else noise + slack)
+        )  # fmt: skip
+    return rows
+
+
+async def crosscheck(
+    plan: Plan, candidate: PlanCandidate, point: LoadPoint, client: Client, rounds: int, folder: Path
+) -> Report:
+    """Start or attach to the candidate's server and let both clients measure it in turn; files go to `folder`.
+
+    Raises ServerError when the server or a request fails, InputError when their client cannot be run.
+    """
+    spoken, launch = dialect(candidate.engine), candidate.launch
+    server = Server(launch, spoken, folder / "server.log" if launch.command else None)
+    try:
+        await (server.start() if launch.command else server.attach())
+        return await _Check(plan, candidate, point, client, folder, server, spoken).run(rounds)
+    finally:
+        await server.stop()
+
+
+class _Check:
+    """Passes of both clients over one load point of a server that answers."""
+
+    def __init__(
+        self, plan: Plan, candidate: PlanCandidate, point: LoadPoint, client: Client, folder: Path, server: Server,
+        spoken: Dialect,
+    ) -> None:  # fmt: skip
+        self._plan, self._candidate, self._point, self._client = plan, candidate, point, client
+        self._folder, self._server, self._dialect = folder, server, spoken
+
+    async def run(self, rounds: int) -> Report:
+        """Ours, then theirs and ours in turn, after a warm-up."""
+        pool = Pool(self._server.origin)
+        try:
+            checked = await preflight(self._target(pool), self._point.input_tokens)
+            salt = secrets.token_hex(8)
+            await warm_up(self._target(pool), self._point, self._prompts(checked, salt), salt)
+        finally:
+            pool.close()
+        ours, theirs = [await self._ours(checked, 0)], []
+        for i in range(1, rounds + 1):
+            theirs.append(await self._theirs(checked, i))
+            ours.append(await self._ours(checked, i))
+        own = {m: median(p.by_our_definition[m] for p in ours) for m in METRICS}
+        their_figures = [{m: float(found[name]) for m, (name, _, _) in METRICS.items()} for found in theirs]
+        their_prompts = median(found["total_input_tokens"] / found["completed"] for found in theirs)
+        return Report(
+            self._candidate.id, self._point, checked.version, str(theirs[0].get("vllm_version", "not stated")),
+            (median(p.prompt_tokens for p in ours), their_prompts),
+            tuple(compare([p.figures for p in ours], their_figures, own)),
+        )  # fmt: skip
+
+    def _target(self, pool: Pool) -> Target:
+        return Target(pool, self._dialect, self._server, self._candidate.model_name, dict(self._plan.sampling),
+                      self._plan.stop.request_timeout_s)  # fmt: skip
+
+    def _prompts(self, checked: Preflight, salt: str) -> PromptMaker:
+        spelled = not self._dialect.cache_salt
+        return PromptMaker(checked.vocabulary, seed=self._plan.seed, salt=salt, spell_salt=spelled,
+                           shared_prefix=self._point.shared_prefix)  # fmt: skip
+
+    async def _ours(self, checked: Preflight, number: int) -> _Ours:
+        _say(f"ours, pass {number + 1}")
+        salt = secrets.token_hex(8)
+        pool = Pool(self._server.origin)
+        try:
+            result = await Load(
+                self._target(pool), self._point, self._prompts(checked, salt), salt=salt, seed=self._plan.seed,
+                repeat=number, stop=self._plan.stop, e2e_s=0.0, on_done=lambda: None, tail=False,
+            ).run(lambda t0: None)  # fmt: skip
+        finally:
+            pool.close()
+        records = [r for r in result.records if r.cohort == LOAD]
+        figures = under_their_definitions(records)
+        prompt_tokens = fmean(r.prompt_tokens or 0 for r in records)
+        return _Ours(figures, under_our_definitions(records, self._point), prompt_tokens)
+
+    async def _theirs(self, checked: Preflight, number: int) -> dict[str, Any]:
+        """One run of vLLM's client; returns its result file."""
+        _say(f"vLLM's client, pass {number}")
+        salt = secrets.token_hex(8)
+        maker = self._prompts(checked, salt)
+        texts = [maker.make(LOAD, i, self._point.input_tokens).text for i in range(self._point.requests)]
+        body = self._dialect.chat_body(self._candidate.model_name, "", self._point.output_tokens,
+                                       dict(self._plan.sampling), salt=salt)  # fmt: skip
+        found = await run_client(self._client, self._server.origin, self._point, texts, body,
+                                 self._folder / f"vllm-{number}.json")  # fmt: skip
+        if found["completed"] != self._point.requests:
+            missing = self._point.requests - found["completed"]
+            raise ServerError(f"{missing} of {self._point.requests} requests of vLLM's client failed.")
+        return found
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what both clients said; 1 when they do not agree."""
+    plan = read_plan(options.plan)
+    candidate = _candidate(plan, options.candidate)
+    point = _closed_point(plan, options.point)
+    check_allowed(candidate.launch, allow=options.allow_command, where=f"candidate {candidate.id}")
+    client = Client(options.client_python.absolute(), options.tokenizer.absolute())  # not resolved: it may be a venv's
+    for needed in client:
+        if not needed.exists():
+            raise InputError("is not there.", where=str(needed))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (options.out or Path(scratch)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        report = asyncio.run(crosscheck(plan, candidate, point, client, options.rounds, folder))
+    if options.json:
+        print(json.dumps(as_json(report)))
+    else:
+        _print(report)
+    return OK if report.agrees else BAD_RESULT
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as plain data."""
+    rows = [r._asdict() | {"agrees": r.agrees} for r in report.rows]
+    return report._asdict() | {"point": report.point.model_dump(mode="json"), "rows": rows, "agrees": report.agrees}
+
+
+def _candidate(plan: Plan, name: str) -> PlanCandidate:
+    found = next((c for c in plan.candidates if c.id == name or not name), None)
+    if found is None:
+        raise UnknownName.from_known("candidate", name, [c.id for c in plan.candidates])
+    return found
+
+
+def _closed_point(plan: Plan, name: str) -> LoadPoint:
+    closed = [p for p in plan.load_points if p.shape == "closed" and not p.file and p.json_schema is None]
+    if not closed:
+        raise InputError("the plan has no plain closed loop.", where="crosscheck", fix="Add a point with in_flight.")
+    if not name:
+        return max(closed, key=lambda p: p.in_flight or 0)
+    point = plan.point(name)
+    if point not in closed:
+        raise InputError("is no plain closed loop; the clients are held against each other on one.", where=name)
+    return point
+
+
+def _print(report: Report) -> None:
+    print(f"{report.candidate} {report.server_version or ''}, {report.point.in_words()}, "
+          f"{report.point.requests} requests a pass; vLLM's client {report.client_version}")  # fmt: skip
+    print(f"Prompt tokens, mean: ours {report.prompt_tokens[0]:g}, theirs {report.prompt_tokens[1]:g}")
+    table = Table("metric", "ours, our definition", "ours, theirs", "vLLM's client", "A/A", "difference", "allowed", "",
+                  box=box.SIMPLE_HEAD)  # fmt: skip
+    words = {True: "agrees", False: "DIFFERS", None: ""}
+    for r in report.rows:
+        figures = (r.ours_by_our_definition, median(r.ours), median(r.theirs))
+        table.add_row(f"{r.metric} ({r.unit})", *(f"{v:.4g}" for v in figures), f"{r.a_a:.1%}", f"{r.difference:+.1%}",
+                      "" if r.allowed is None else f"{r.allowed:.1%}", words[r.agrees])  # fmt: skip
+    (Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)).print(table)
+    print("Medians over the passes; A/A is the largest difference between two passes of ours.")
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
