@@ -50,13 +50,15 @@ def choices_of(plan: Plan) -> PlanChoices:
         if word == "-m" and c.engine == "llama-server"
     )
     stated = plan.shared_contract
+    # a closed loop gets twice its requests in flight on top: those that begin and end it are not counted
+    asked = min(p.requests - 2 * (p.in_flight or 0) for p in plan.load_points)
     return PlanChoices(
         model_revision=stated.get("model_revision", ""),
         gguf_file=next(files, ""),
         load_generator=stated.get("load_generator", ""),
         starts=plan.starts,
         repeats=plan.repeats,
-        requests_per_point=min(p.requests for p in plan.load_points),
+        requests_per_point=max(1, asked),
     )
 
 

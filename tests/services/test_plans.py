@@ -6,7 +6,7 @@ import pytest
 
 from planner.errors import InputError, SchemaTooNew
 from planner.poc import plan_from_yaml, plan_to_yaml
-from services.plans import draft_plan, save_plan, upload_plan
+from services.plans import PlanChoices, choices_of, draft_plan, save_plan, upload_plan
 from services.verdicts import case_state
 from services.workspace import now
 from tests.services.made import CASE
@@ -106,3 +106,9 @@ def test_a_stored_plan_that_is_no_longer_read_is_a_finding(shipped, state):
     assert again.plan is None
     (finding,) = again.findings
     assert "hypothesis H1: unknown candidate 'vlm'. Did you mean 'vllm'? Make it anew on the PoC" in finding
+
+
+@pytest.mark.parametrize("n", [4, 24, 200])
+def test_what_was_stated_is_read_back_from_the_plan_as_it_was(shipped, state, n):
+    stated = PlanChoices("ad44e777", "model.gguf", "another machine", starts=5, repeats=2, requests_per_point=n)
+    assert choices_of(draft_plan(shipped, CASE, state.requirements, stated).plan) == stated
