@@ -47,6 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--out", type=Path, required=True, help="folder for bundles and progress.json; resumes what is there"
     )
+    run.add_argument("--shards", type=_positive, metavar="N",
+                     help="processes that offer the load; by default as many as its rate needs")  # fmt: skip
     _may_name_commands(run)
     run.add_argument("--json", action="store_true", help="print the result as JSON")
 

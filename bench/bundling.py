@@ -87,7 +87,7 @@ class Bundling:
             client_cpu_share=result.client_cpu_share, clock_step_ms=result.clock_step_ms,
             loop_stalled_share=result.loop_stalled_share, cpu_wait_share=result.cpu_wait_share,
             receive_buffer_full=result.receive_buffer_full, stamps_dropped=result.stamps_dropped,
-            salt=salt, warmup=warmed,
+            salt=salt, warmup=warmed, shards=result.shards, shards_lost=result.shards_lost,
         ))  # fmt: skip
         self._clock = result.clock
         errors = sorted({f"{r.error_kind}: {r.error}" for r in load if r.outcome == "failed"})

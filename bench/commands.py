@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         plan = read_plan(options.plan)
         result = asyncio.run(run_plan(plan, options.out, allow_command=options.allow_command, bar=bar,
-                                      folder=options.plan.parent))  # fmt: skip
+                                      folder=options.plan.parent, shards=options.shards))  # fmt: skip
     except FliplineError as e:
         note_refusal(options.out, str(e))
         raise

@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ from bench.preflight import Preflight, preflight
 from bench.progress import Reporter
 from bench.prompts import PromptMaker
 from bench.repeat import Load, Target, warm_up
+from bench.shards import ShardedLoad, number_of_shards
 from bench.telemetry import Telemetry
 from bench.transport import Pool
 from bundle.manifest import Manifest, Warmup
@@ -79,10 +81,10 @@ class JobRun:
 
     def __init__(
         self, plan: Plan, job: Job, launch: Launch, folder: Path, reporter: Reporter, cancel: asyncio.Event,
-        notes: list[str], until: float | None = None, inputs: PlanInputs = NO_FILES,
+        notes: list[str], until: float | None = None, inputs: PlanInputs = NO_FILES, shards: int | None = None,
     ) -> None:  # fmt: skip
         self._plan, self._job, self._launch, self._until, self._inputs = plan, job, launch, until, inputs
-        self._reporter, self._cancel = reporter, cancel
+        self._reporter, self._cancel, self._shards = reporter, cancel, shards
         self._dialect = dialect(job.candidate.engine)
         self._server = Server(launch, self._dialect, folder / LOG if launch.command else None)
         self._pool = Pool(self._server.origin)
@@ -186,7 +188,8 @@ class JobRun:
 
     async def _repeat(self, checked: Preflight, point: LoadPoint, number: int, warmed: Warmup, e2e_s: float) -> None:
         salt = secrets.token_hex(8)
-        load = Load(
+        shards = number_of_shards(point, e2e_s, self._inputs.of(point), self._shards)
+        load = (Load if shards == 1 else partial(ShardedLoad, shards))(
             self._target, point, self._prompts(checked, point, salt), salt=salt, seed=self._plan.seed,
             repeat=self._job.start * 1000 + number, stop=self._plan.stop, e2e_s=e2e_s, on_done=self._reporter.done,
             inputs=self._inputs.of(point),
@@ -231,7 +234,7 @@ class JobRun:
                 return found
             await asyncio.sleep(0.05)
 
-    async def _stop_in_time(self, load: Load) -> None:
+    async def _stop_in_time(self, load: Load | ShardedLoad) -> None:
         """End the load when a person cancels, or when the budget is used up."""
         try:
             async with asyncio.timeout_at(self._until):

@@ -59,8 +59,26 @@ class Target(NamedTuple):
         return request_bytes(self.pool.origin, "POST", "/v1/chat/completions", body)
 
 
+class Share(NamedTuple):
+    """The part of a load that one of `of` processes offers: requests and slots whose number leaves `shard`."""
+
+    shard: int = 0
+    of: int = 1
+
+    def nth(self, position: int) -> int:
+        """The number of this share's request at a position."""
+        return self.shard + position * self.of
+
+    def size(self, total: int) -> int:
+        """How many of the numbers below `total` are this share's."""
+        return len(range(self.shard, total, self.of))
+
+
+WHOLE = Share()
+
+
 class Result(NamedTuple):
-    """What one repeat gave; times in seconds."""
+    """What one repeat gave; times in seconds. With several processes the worst of them, and how many were lost."""
 
     t0_unix_s: float
     duration_s: float
@@ -76,6 +94,8 @@ class Result(NamedTuple):
     stamps_dropped: int
     clock: dict[str, str]
     quality: tuple[Judged, ...] = ()
+    shards: int = 1
+    shards_lost: int = 0
 
     def number_of(self, outcome: Outcome) -> int:
         """Requests of the load itself with that outcome."""
@@ -99,9 +119,10 @@ class Load:
     def __init__(
         self, target: Target, point: LoadPoint, prompts: PromptMaker, *, salt: str, seed: int, repeat: int, stop: Stop,
         e2e_s: float, on_done: Callable[[], None], inputs: Inputs = NO_INPUTS, tail: bool = True,
+        share: Share = WHOLE,
     ) -> None:  # fmt: skip
         self._target, self._point, self._inputs, self._stop = target, point, inputs, stop
-        self._e2e_s, self._on_done = e2e_s, on_done
+        self._e2e_s, self._on_done, self._share, self._mine = e2e_s, on_done, share, share.size(point.requests)
         self._asking = Asking(target, point, prompts, inputs, salt)
         self._cohort, self._tail = counted_cohort(point), tail_reserve(point, inputs) if tail else 0
         self._times: list[float] = []  # of open loops, ramps and traces
@@ -117,20 +138,19 @@ class Load:
 
     async def run(self, on_start: Callable[[float], None]) -> Result:
         """Send everything, wait for it, and parse it; `on_start` gets t0 on the pool's clock."""
-        for i in range(self._point.requests):
-            self._prepare(self._cohort, i)
-        for i in range(self._tail):
-            self._prepare(TAIL, i)
-        for i in range(self._point.aggressors or 0):
-            self._prepare(AGGRESSOR, i)
+        aggressors = self._point.aggressors or 0
+        for cohort, total in ((self._cohort, self._point.requests), (TAIL, self._tail), (AGGRESSOR, aggressors)):
+            for position in range(self._share.size(total)):
+                self._prepare(cohort, self._share.nth(position))
         with suppress(FliplineError):  # each request will say so in its record
-            await self._target.pool.open((self._point.in_flight or 8) + (self._point.aggressors or 0))
+            await self._target.pool.open(self._share.size(self._point.in_flight or 8) + self._share.size(aggressors))
         lags: list[float] = []
         seen = self._target.pool.arrivals
         dropped, stepped = seen.dropped, len(seen.steps_s)
         with undisturbed():
-            cpu, waited, t0_unix = time.process_time(), waited_for_core_s(), time.time()
-            self.t0 = self._target.pool.clock()
+            self.t0 = await self._begin()
+            cpu, waited = time.process_time(), waited_for_core_s()
+            t0_unix = time.time() - (self._target.pool.clock() - self.t0)
             on_start(self.t0)
             async with asyncio.TaskGroup() as group:
                 watch = [group.create_task(self._watch()), group.create_task(_measure_lag(lags))]
@@ -160,6 +180,14 @@ class Load:
             self._over.set()
             self._target.pool.cancel_all(kind)
 
+    async def _begin(self) -> float:
+        """The moment t0, once all is prepared."""
+        return self._target.pool.clock()
+
+    def _counted_ended(self) -> bool:
+        """Every request that the point counts has ended."""
+        return self._ended >= self._mine
+
     def _prepare(self, cohort: str, index: int) -> bytes:
         key = (cohort, index)
         if key not in self._ready:
@@ -168,7 +196,7 @@ class Load:
 
     async def _closed_loop(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for start in slot_starts(self._point, self._e2e_s):
+            for start in slot_starts(self._point, self._e2e_s)[self._share.shard :: self._share.of]:
                 group.create_task(self._slot(self.t0 + start))
             if self._point.aggressors:
                 group.create_task(self._interfere(self._point.aggressors, self.t0 + (self._point.aggressor_at_s or 0)))
@@ -176,18 +204,19 @@ class Load:
     async def _interfere(self, aggressors: int, at: float) -> None:
         """Send the long prompts at once, in the midst of the victims' decoding."""
         await self._sleep_until(at)
-        if not self._over.is_set() and self._ended < self._point.requests:
-            await asyncio.gather(*(self._send(AGGRESSOR, i, at) for i in range(aggressors)))
+        if not self._over.is_set() and not self._counted_ended():
+            mine = range(self._share.shard, aggressors, self._share.of)
+            await asyncio.gather(*(self._send(AGGRESSOR, i, at) for i in mine))
 
     async def _slot(self, free_at: float) -> None:
         """Send one request after another; a request is due the moment the one before has ended."""
         await self._sleep_until(free_at)
         while not self._over.is_set():
-            if self._next_load < self._point.requests:
-                cohort, index = self._cohort, self._next_load
+            if self._next_load < self._mine:
+                cohort, index = self._cohort, self._share.nth(self._next_load)
                 self._next_load += 1
-            elif self._ended < self._point.requests and self._tail:
-                cohort, index = TAIL, self._next_tail
+            elif not self._counted_ended() and self._tail:
+                cohort, index = TAIL, self._share.nth(self._next_tail)
                 self._next_tail += 1
             else:
                 return
@@ -197,15 +226,16 @@ class Load:
     async def _open_loop(self) -> None:
         """Send at the times drawn beforehand, whatever the server does; cancel the tail when the load has ended."""
         async with asyncio.TaskGroup() as group:
-            for i, at in enumerate(self._times):
+            for i in range(self._share.shard, len(self._times), self._share.of):
+                at = self._times[i]
                 is_load = i < self._point.requests
                 await self._sleep_until(self.t0 + at)
-                if self._over.is_set() or (not is_load and self._ended >= self._point.requests):
+                if self._over.is_set() or (not is_load and self._counted_ended()):
                     break
                 cohort, index = (self._cohort, i) if is_load else (TAIL, i - self._point.requests)
                 self._next_load += is_load
                 group.create_task(self._send(cohort, index, self.t0 + at))
-            while self._ended < self._point.requests and not self._over.is_set():
+            while not self._counted_ended() and not self._over.is_set():
                 await asyncio.sleep(0.005)
             self._target.pool.cancel_all()
 
@@ -243,11 +273,11 @@ class Load:
     def _fail_the_rest(self) -> None:
         """Requests that were never sent because the server had died are failures of the server."""
         now = self._target.pool.clock()
-        for i in range(self._next_load, self._point.requests):
+        for i in map(self._share.nth, range(self._next_load, self._mine)):
             due = self.t0 + self._times[i] if self._times else now
             self._sent.append(_Sent(i, self._cohort, due, self._asking.lengths(self._cohort, i), None))
             self._on_done()
-        self._next_load = self._point.requests
+        self._next_load = self._mine
 
     async def _watch(self) -> None:
         await self._sleep_until(self.t0 + self._stop.max_point_s)

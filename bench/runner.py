@@ -83,11 +83,18 @@ def check_plan(plan: Plan, *, allow_command: bool) -> None:
 
 
 async def run_plan(
-    plan: Plan, out: Path, *, allow_command: bool = False, bar: bool = False, folder: Path = HERE
+    plan: Plan,
+    out: Path,
+    *,
+    allow_command: bool = False,
+    bar: bool = False,
+    folder: Path = HERE,
+    shards: int | None = None,
 ) -> RunResult:
     """Run a plan into the folder `out`; what bench/resume.py finds finished there is not repeated.
 
-    Files that the plan names are looked for from `folder`, where the plan lies.
+    Files that the plan names are looked for from `folder`, where the plan lies. `shards` is the number of processes
+    that offer the load; None leaves it to bench/shards.py.
     Raises InputError, NotAllowed or ServerError before or between bundles, with everything written so far sealed.
     """
     check_plan(plan, allow_command=allow_command)
@@ -97,7 +104,7 @@ async def run_plan(
     notes = await asyncio.to_thread(end_leftovers, out)
     kept = {job.folder_name: kept_of(plan, out / job.folder_name) for job in jobs}
     reporter = Reporter(out, sum(job.requests(plan) for job in jobs), bar=bar)
-    run = _Run(plan, out, reporter, jobs, kept, notes, inputs)
+    run = _Run(plan, out, reporter, jobs, kept, notes, inputs, shards)
     state: RunState = "failed"
     try:
         state = await run.all()
@@ -116,9 +123,9 @@ class _Run:
 
     def __init__(
         self, plan: Plan, out: Path, reporter: Reporter, jobs: list[Job], kept: dict[str, Kept], notes: list[str],
-        inputs: PlanInputs,
+        inputs: PlanInputs, shards: int | None,
     ) -> None:  # fmt: skip
-        self._inputs = inputs
+        self._inputs, self._shards = inputs, shards
         self._plan, self._out, self._reporter, self._jobs, self._kept = plan, out, reporter, jobs, kept
         self._cancel = asyncio.Event()
         self._budget = Budget(plan.budget_min, sum(k.spent_s for k in kept.values()))
@@ -198,7 +205,7 @@ class _Run:
         before = self._reporter.standing.done_requests
         made = await JobRun(
             self._plan, job, launch, fresh_folder(self._out / job.folder_name), self._reporter, self._cancel, notes,
-            self._budget.until(self._jobs_left_in_round(job)), self._inputs,
+            self._budget.until(self._jobs_left_in_round(job)), self._inputs, self._shards,
         ).run()  # fmt: skip
         if made.status == "failed":
             self._reporter.update(last_error=made.engine_start.error)

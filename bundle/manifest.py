@@ -65,6 +65,8 @@ class Repeat(Frozen):
     cpu_wait_share: float | None = None
     receive_buffer_full: int = 0
     stamps_dropped: int = 0
+    shards: int = Field(default=1, ge=1)
+    shards_lost: int = 0
     salt: str = ""
     warmup: Warmup = Warmup()
 

@@ -46,6 +46,8 @@ RULES: tuple[Rule, ...] = (
          "the client held the server back: {:.0f} reads found a full receive buffer"),
     Rule("client-limit", "client_error_share", 0.0, ALL,
          "{:.0%} of the requests could not be sent: this machine gave no more connections"),
+    Rule("shard-lost", "shards_lost", 0.0, ALL,
+         "the client lost {:.0f} of the processes that offered the load"),
     Rule("client-cpu", "client_cpu_share", 0.9, ALL, "the client used {:.0%} of its core"),
     Rule("usage-missing", "usage_missing_share", 0.0, TOKENS, "{:.0%} of the answers came without a token count"),
     Rule("output-length", "output_length_off_share", 0.05, ("output_tok_s", "e2e_ms", "goodput", "measured_over_bound"),
@@ -103,13 +105,13 @@ def facts(
     hit = delta(repeat, "prefix_hits")
     asked = delta(repeat, "prefix_queries")
     peak_running = max((s.value for s in telemetry if s.name == "running"), default=None)
-    chunks = sum(len(r.chunk_s) for r in load)
     gaps = sum(max(0, len(r.chunk_s) - 1) for r in good)
     return {
         "dispatch_lag_share_of_ttft": percentile(lags, 95) / percentile(ttfts, 50) if lags and ttfts else None,
         "loop_lag_p99_ms": repeat.loop_lag_p99_ms,
         "loop_stalled_share": repeat.loop_stalled_share,
-        "coalesced_share": sum(sum(r.chunk_bound) for r in load) / chunks if chunks else None,
+        "coalesced_share": _coalesced(load, repeat.shards),
+        "shards_lost": float(repeat.shards_lost),
         "receive_buffer_full": float(repeat.receive_buffer_full),
         "client_error_share": _share([r for r in records if r.is_load], lambda r: r.error_kind == "client"),
         "client_cpu_share": repeat.client_cpu_share,
@@ -142,6 +144,15 @@ def delta(repeat: Repeat, counter: str) -> float | None:
 def findings(values: dict[str, float | None]) -> tuple[Finding, ...]:
     """The rules that fire on these facts."""
     return tuple(Finding(r, v) for r in RULES if (v := values.get(r.fact)) is not None and v > r.limit)
+
+
+def _coalesced(records: Sequence[Record], shards: int) -> float | None:
+    """Share of merged chunks in the process of the client that saw most of them."""
+    seen: dict[int, list[int]] = {}
+    for r in records:
+        merged, chunks = seen.get(r.request % shards, (0, 0))
+        seen[r.request % shards] = [merged + sum(r.chunk_bound), chunks + len(r.chunk_s)]
+    return max((merged / chunks for merged, chunks in seen.values() if chunks), default=None)
 
 
 def _share(records: Sequence[Record], test: object) -> float | None:
