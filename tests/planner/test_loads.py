@@ -91,7 +91,8 @@ def test_a_plan_with_every_shape_survives_its_file() -> None:
         point(name="trace", shape="trace", trace_file="t.csv", file_sha256="a" * 64),
         point(name="long", shape="interference", in_flight=2, aggressors=1, aggressor_at_s=1, aggressor_input_tokens=9),
         point(name="set", shape="quality", in_flight=1, quality_file="q.jsonl"),
-        point(name="plain", in_flight=2), point(name="json", in_flight=2, json_schema={"type": "object"}, pair_of="plain"),
+        point(name="plain", in_flight=2),
+        point(name="json", in_flight=2, json_schema={"type": "object"}, pair_of="plain"),
     ]  # fmt: skip
     raw = plan_from_yaml(PLAN).model_dump() | {"load_points": points, "stages": [{"name": "A", "points": ["ramp"]}]}
     plan = Plan.model_validate(raw)
