@@ -161,8 +161,8 @@ def usage(ws: Workspace, args: argparse.Namespace) -> int:
     """Bring in what users really did and judge the case again."""
     found = read_usage(read_text(args.file), where=args.file.name)
     arrived = bring_in_usage(ws, args.case, found, by=args.by, source=args.source)
-    for e in arrived.evidence:
-        say(f"{e.metric} {e.statistic} = {e.value:g} over {e.window_days:g} days, {e.coverage:.0%} of them covered")
+    peak = max(u.peak_in_flight for u in found)
+    say(f"{len(found)} days, {found[0].day} to {found[-1].day}; highest peak in flight {peak:g}")
     _fired(arrived)
     return OK
 

@@ -363,7 +363,7 @@ def to_base(value: float, unit: str, target: Metric) -> float:
     if base != target.unit:
         fits = [u for u, (b, _) in UNITS.items() if b == target.unit] + (["s"] if target.unit == "ms" else [])
         raise InputError(f"unit {unit!r} does not fit {target.name}.", fix=f"Use {' or '.join(fits)}.")
-    return value * factor
+    return float(f"{value * factor:.12g}")  # 95 % is 0.95, not 0.9500000000000001
 
 
 def quantity(value: float, unit: str) -> str:
