@@ -3,6 +3,10 @@
 PYTHON ?= python3
 PORT ?= 8501
 ARGS ?=
+# These watch a clock, a browser or both cores, so nothing runs beside them.
+ALONE := tests/bench tests/perf tests/browser tests/test_gpu_kit.py
+# With ARGS="-k name" one of two runs may hold no test of that name, which is no failure.
+OR_NONE = $(if $(ARGS),|| [ $$? -eq 5 ],)
 ARCH ?= amd64
 PLAN ?=
 
@@ -26,7 +30,8 @@ run: $(APP_READY) ## install what is missing and open the app on this machine
 	$(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
 
 test: $(DEV_READY) ## run every test but those that need a real engine (wants Chromium)
-	$(BIN)/python -m pytest -m "not engine" $(ARGS)
+	$(BIN)/python -m pytest -m "not engine" -n 2 --dist loadfile $(addprefix --ignore=,$(ALONE)) $(ARGS) $(OR_NONE)
+	$(BIN)/python -m pytest -m "not engine" $(ALONE) $(ARGS) $(OR_NONE)
 
 test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real vLLM on the CPU and test against it
 	$(BIN)/python -m pytest tests/engine -m engine $(ARGS)
