@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bundle.quality import Judged
 from bundle.records import Record
-from bundle.samples import gaps, tpot_ms
+from bundle.samples import gaps
 from planner.statistics import percentile, share_interval
 
 
@@ -48,12 +48,23 @@ def _share(metric: str, hits: Sequence[bool]) -> Iterator[Figured]:
         yield Figured(metric, k / n, n, share_interval(k, n))
 
 
+def _ms_per_token(r: Record) -> float | None:
+    """From dispatch to the end over the output tokens, in ms.
+
+    Not tpot_ms: under a grammar an engine may hold tokens back (llama-server sent 39 in the last 12 chunks), so that
+    neither their times nor the first chunk's count are known.
+    """
+    if r.end_s is None or r.dispatched_s is None or not r.output_tokens:
+        return None
+    return (r.end_s - r.dispatched_s) * 1000 / r.output_tokens
+
+
 def figures(records: Sequence[Record], plain: Sequence[Record], judged: Sequence[Judged]) -> Iterator[Figured]:
     """What a repeat gives beside the common metrics; `plain` are the records of its pair without a JSON schema."""
     yield from _share("pass_rate", [j.passed for j in judged])
     answered = [r for r in records if r.is_load and r.json_valid is not None]
     yield from _share("json_valid", [bool(r.json_valid) for r in answered])
-    speed = {r.request: t for r in plain if r.is_load and r.outcome == "ok" and (t := tpot_ms(r))}
-    ratios = [t / speed[r.request] for r in answered if r.request in speed and (t := tpot_ms(r))]
+    speed = {r.request: t for r in plain if r.is_load and r.outcome == "ok" and (t := _ms_per_token(r))}
+    ratios = [t / speed[r.request] for r in answered if r.request in speed and (t := _ms_per_token(r))]
     if ratios:
         yield Figured("structured_cost", percentile(ratios, 50), len(ratios))

@@ -185,7 +185,7 @@ _ROWS = (
         LOWER,
         Level.RUN,
         VALUE,
-        "Median over the same prompts of tpot_ms with a JSON schema / tpot_ms without.",
+        "Median over the same prompts of (end - dispatch) / output tokens with a JSON schema, over that without.",
     ),
     _row(
         "measured_over_bound",

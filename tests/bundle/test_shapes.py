@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bundle.quality import Judged, difference
-from bundle.shapes import disturbance
+from bundle.shapes import disturbance, figures
 from bundle.summary import summarise
 from planner.conditions import Evidence
 from planner.statistics import mcnemar_exact
@@ -50,8 +50,17 @@ def test_a_pass_rate_carries_the_exact_interval(tmp_path):
 def test_a_schema_costs_what_the_same_prompts_take_longer_per_token(tmp_path):
     found = summarise(structured(tmp_path))
     cost, valid = by(found, "structured_cost"), by(found, "json_valid")
-    assert (cost.value, cost.n, cost.load_point) == (pytest.approx(60 / 50), 4, "json")
+    # From dispatch to the end: 0.2 + 10 x 0.06 = 0.8 s against 0.2 + 10 x 0.05 = 0.7 s, 11 tokens each.
+    assert (cost.value, cost.n, cost.load_point) == (pytest.approx(0.8 / 0.7), 4, "json")
     assert (valid.value, valid.n) == (0.75, 4)
+
+
+def test_a_grammar_that_holds_tokens_back_still_has_its_price(tmp_path):
+    # 11 tokens whose first three chunks come late; dispatched at 0 and ended at 0.84 s against 0.7 s without.
+    held = [request(i, 0.0, json_valid=True)._replace(chunk_s=[0.6, 0.7, 0.84], chunk_tokens=[0, 0, 0], end_s=0.84)
+            for i in range(4)]  # fmt: skip
+    (_, cost) = figures(held, [request(i, 0.0) for i in range(4)], ())
+    assert (cost.value, cost.n) == (pytest.approx(0.84 / 0.7), 4)
 
 
 def test_only_items_that_both_sides_answered_are_paired():
