@@ -1,19 +1,41 @@
-"""One measurement of a real vLLM for every test that asks about it: 1-2-4-8 in flight, then 12 where 8 fit."""
+"""What the tests share: one measurement of a real vLLM (1-2-4-8 in flight, then 12 where 8 fit), one that stays up."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from planner.poc import Plan, Stage
+from bench.dialects import dialect
+from bench.engines import Server
+from planner.condition_line import parse_condition
+from planner.poc import Hypothesis, Plan, PlanCandidate, Stage
 from tests.engine.plans import bench_run, closed, shared_contract, vllm_candidate
-from tests.engine.server import ENGINE_PYTHON, MODEL, ROOT, free_port
+from tests.engine.server import ENGINE_PYTHON, GGUF, LLAMA_SERVER, MODEL, ROOT, free_port
+
+# llama-server is compiled for many minutes by `make two-cores`; where it is missing its tests are not collected.
+WITH_LLAMA = (ROOT / LLAMA_SERVER).exists() and (ROOT / GGUF).exists()
+collect_ignore = [] if WITH_LLAMA else ["test_llama_server.py"]
 
 MAX_NUM_SEQS = 8
 SWEEP = ("single", "parallel-2", "parallel-4", "parallel-8")
 OVERLOAD = "overload"
 STARTS = 3
+# Limits that no machine of two cores comes near, so that each verdict is known beforehand.
+HYPOTHESES = {
+    "H-starts": "vllm: started is true",
+    "H-slow": "vllm: user_tok_s p50 >= 1 tok/s at parallel-4",
+    "H-fast": "vllm: user_tok_s p50 >= 100000 tok/s at parallel-4",
+}
+SERVICE_LEVELS = ("user_tok_s p50 >= 1 tok/s", "ttft p50 <= 30 s")
+
+
+def hypothesis(name: str) -> Hypothesis:
+    """One of them as a plan states it."""
+    return Hypothesis(id=name, statement=HYPOTHESES[name], conditions=(parse_condition(HYPOTHESES[name]),),
+                      method="closed loop", if_rejected="look again")  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +63,8 @@ def measured_plan(engine: None) -> Plan:
         ),
         stages=(Stage(name="A", points=(*SWEEP, OVERLOAD)),),
         starts=STARTS,
+        hypotheses=tuple(hypothesis(name) for name in HYPOTHESES),
+        service_levels=tuple(parse_condition(line) for line in SERVICE_LEVELS),
     )
 
 
@@ -51,3 +75,19 @@ def bundle_folder(measured_plan: Plan, tmp_path_factory: pytest.TempPathFactory)
     done = bench_run(measured_plan, out)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return out
+
+
+@pytest.fixture(scope="session")
+def live(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlanCandidate]:
+    """A server that runs while its tests do: up to 32 requests at once over 40 KV blocks, 5,120 tokens."""
+    candidate = vllm_candidate(free_port(), "--num-gpu-blocks-override", "40", max_num_seqs=32)
+    server = Server(candidate.launch, dialect("vllm"), tmp_path_factory.mktemp("live-vllm") / "server.log")
+    asyncio.run(server.start())
+    yield candidate
+    asyncio.run(server.stop())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out."""
+    if not WITH_LLAMA:
+        terminalreporter.write_line("llama-server is not installed: its tests were left out (make two-cores adds it).")

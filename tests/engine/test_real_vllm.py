@@ -17,13 +17,10 @@ from planner.conditions import Kind
 from planner.poc import Plan, Stage
 from tests.engine.conftest import MAX_NUM_SEQS, OVERLOAD, STARTS, SWEEP
 from tests.engine.plans import bench_run, closed, shared_contract, vllm_candidate
-from tests.engine.server import ENGINE_VERSION, free_port
+from tests.engine.server import ENGINE_VERSION, HTTP_PATH_MS, free_port
 
 pytestmark = pytest.mark.engine
 
-# What lies between our stamps and the server's on loopback: the request's bytes, its parsing and the first event's way
-# back. Seen on two quiet cores: 6 to 9 ms. How late our own process was woken comes on top: the repeat states it.
-HTTP_PATH_MS = 30.0
 # The server stamps arrival after our dispatch and the first token before we can read it, so ours is never the smaller;
 # the sums are floats of another process's clock.
 CLOCK_ROUNDING_MS = 1.0

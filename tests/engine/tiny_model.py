@@ -54,14 +54,15 @@ def make(folder: Path) -> str:
     """Write the model and its tokenizer into `folder`, complete or not at all, and return the revision."""
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
-    _tokenizer(part)
+    write_tokenizer(part, MAX_POSITIONS)
     _weights(part)
     shutil.rmtree(folder, ignore_errors=True)
     part.rename(folder)
     return revision_of(folder)
 
 
-def _tokenizer(folder: Path) -> None:
+def write_tokenizer(folder: Path, max_positions: int) -> None:
+    """Write the byte-level tokenizer with its chat template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -74,7 +75,7 @@ def _tokenizer(folder: Path) -> None:
     )
     bpe.train_from_iterator(corpus(), trainer)
     fast = PreTrainedTokenizerFast(tokenizer_object=bpe, bos_token=START, eos_token=END, chat_template=TEMPLATE)
-    fast.model_max_length = MAX_POSITIONS
+    fast.model_max_length = max_positions
     fast.save_pretrained(folder)
 
 

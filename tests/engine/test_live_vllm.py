@@ -1,0 +1,95 @@
+"""A real vLLM with little KV cache: first token, preemption, prefix cache, and vLLM's own client beside ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bundle.summary import summarise
+from planner.poc import PlanCandidate, plan_to_yaml
+from tests.engine.live import attached, measured, tokenise_ms
+from tests.engine.plans import closed
+from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT
+
+pytestmark = pytest.mark.engine
+
+BLOCK = 128  # tokens in a KV block of vLLM's CPU build; its prefix cache holds whole blocks
+AGREES_WITHIN = 0.03
+SHORT, LONG = 40, 1024  # prompt tokens
+
+
+def test_time_to_first_token_is_the_servers_plus_the_http_path(live: PlanCandidate, tmp_path: Path) -> None:
+    """The path is what lies between the two on short prompts, and what reading a longer one takes on top.
+
+    Where the engine takes long, ours and the server's may then differ by no more than that: by no share of it.
+    """
+    points = (
+        closed("short", 1, 60, input_tokens=SHORT, output_tokens=4),
+        closed("long", 1, 30, input_tokens=LONG, output_tokens=4),
+    )
+    _, passes = measured(attached(live, *points), tmp_path / "r")
+    short, long = ({p.repeat.load_point: p for p in passes}[name] for name in ("short", "long"))
+    assert {(r.outcome, r.prompt_tokens) for r in long.records} == {("ok", LONG)}
+    (ours_short, servers_short), (ours, servers) = short.first_token_ms(), long.first_token_ms()
+    reading = tokenise_ms(live, "Note:" + " time" * LONG) - tokenise_ms(live, "Note:" + " time" * SHORT)
+    path = ours_short - servers_short + reading
+    said = f"ours {ours:.1f} ms, the server's {servers:.1f} ms, path {path:.1f} ms"
+    assert 0 < path < HTTP_PATH_MS, said
+    assert ours == pytest.approx(servers + path, rel=AGREES_WITHIN), said
+
+
+def test_preemption_is_provoked_and_seen(live: PlanCandidate, tmp_path: Path) -> None:
+    """32 requests of 600 tokens want 19,200 tokens of KV cache, and 40 blocks hold 5,120."""
+    point = closed("crowded", 32, 32, input_tokens=88, output_tokens=512).model_copy(update={"warmup_requests": 0})
+    folder, [p] = measured(attached(live, point), tmp_path / "r")
+    assert {(r.outcome, r.prompt_tokens, r.output_tokens) for r in p.records} == {("ok", 88, 512)}
+    preempted = p.grown("preemptions")
+    assert preempted >= 1
+    seen = p.gauges["preemptions"]
+    assert max(seen) - p.repeat.counters_before["preemptions"] >= 1, "counted while it ran, not only afterwards"
+    assert max(p.gauges["kv_use"]) > 0.9
+    assert [e.value for e in summarise(folder) if e.metric == "preemptions"] == [preempted]
+    # What was computed twice is not counted twice.
+    assert p.grown("generation_tokens") == sum(r.output_tokens or 0 for r in p.records) == 32 * 512
+
+
+def test_a_shared_prefix_is_found_in_the_cache_and_another_salt_is_not(live: PlanCandidate, tmp_path: Path) -> None:
+    """The second repeat sends the same prompts as the first, byte for byte, under another salt."""
+    tokens, shared = 1024, 0.9
+    lengths = {"input_tokens": tokens, "output_tokens": 4}
+    points = (
+        closed("shared", 2, 16, **lengths).model_copy(update={"shared_prefix": shared}),
+        closed("salted", 2, 16, **lengths),
+    )
+    folder, passes = measured(attached(live, *points, repeats=2), tmp_path / "r")
+    hit = {(p.repeat.load_point, p.repeat.repeat): p.grown("prefix_hits") / p.grown("prefix_queries") for p in passes}
+    # The prefix lies in (whole) blocks; only the first of each slot can find it missing.
+    most = shared * tokens // BLOCK * BLOCK / tokens
+    for repeat in (1, 2):
+        assert most * (1 - 2 / 16) <= hit["shared", repeat] <= most, hit
+        assert hit["salted", repeat] <= 0.01, hit
+    evidence = {(e.load_point, e.repeat): e for e in summarise(folder) if e.metric == "prefix_hit"}
+    assert {k: e.value for k, e in evidence.items()} == hit
+    assert all(e.valid for e in evidence.values()), [e.spoiled_by for e in evidence.values()]
+
+
+def test_vllms_own_client_agrees_with_ours(live: PlanCandidate, tmp_path: Path) -> None:
+    """No further apart than A/A plus 3 % on output tok/s and 5 % on TTFT and TPOT, under vLLM's definitions."""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(plan_to_yaml(attached(live, closed("parallel-4", 4, 120))), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "crosscheck", str(plan), "--client-python", str(ENGINE_PYTHON),
+         "--tokenizer", str(MODEL), "--rounds", "3", "--json"],
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    report = json.loads(done.stdout)
+    assert report["prompt_tokens"] == [64, 64]
+    said = {r["metric"]: f"A/A {r['a_a']:.1%}, theirs {r['difference']:+.1%}" for r in report["rows"]}
+    assert {r["metric"]: r["agrees"] for r in report["rows"]} == {
+        "output_tok_s": True, "ttft_ms": True, "tpot_ms": True, "e2e_ms": None,
+    }, said  # fmt: skip
