@@ -88,13 +88,16 @@ def conditions(draw: st.DrawFn) -> Condition:
     threshold = draw(st.sampled_from([0.0, 1.0])) if row.unit == "bool" else draw(_numbers)
     if row.unit == "share":
         threshold = min(threshold, 0.5) if comparison == "between" else min(threshold, 1.0)
+    upper = None
+    if comparison == "between":  # a sum may have more digits than a line carries
+        upper = float(f"{min(threshold + draw(_numbers), 1.0 if row.unit == 'share' else 1e9):.6g}")
     candidate = draw(st.none() | _names)
     return Condition(
         metric=metric,
         statistic=draw(st.sampled_from(row.statistics)),
         comparison=comparison,
         threshold=threshold,
-        upper=min(threshold + draw(_numbers), 1.0 if row.unit == "share" else 1e9) if comparison == "between" else None,
+        upper=upper,
         candidate=candidate,
         over=draw(st.none() | _names) if candidate and row.unit != "bool" else None,
         load_points=draw(
