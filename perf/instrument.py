@@ -1,6 +1,6 @@
 """How far off is the instrument, and what does it cost? Against a known truth, beside vLLM's own client.
 
-    python perf/instrument.py            every row, three repeats: about six minutes on two cores that do nothing else
+    python perf/instrument.py            every row, three repeats: about four minutes on two cores that do nothing else
     python perf/instrument.py --quick    one repeat and fewer streams: about a minute
     python perf/instrument.py --json     the same as JSON, with `rows`, `dispatch`, `limits` and `machine`
 
