@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bench.dialects import read_labels
+from bench.outcome import judge
 from bench.prompts import Counter, Prompt, PromptMaker, Vocabulary, learn_vocabulary
-from bench.repeat import Target, judge
+from bench.repeat import Target
 from bench.sse import Answer, read_answer
 from bench.telemetry import fetch_page
 from bench.transport import error_message, fetch_json, request_bytes

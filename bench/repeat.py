@@ -11,18 +11,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from bench.arrivals import upper_bounds
-from bench.asking import AGGRESSOR, TAIL, WARMUP, Asking, Lengths, counted_cohort, tail_reserve
+from bench.asking import AGGRESSOR, TAIL, WARMUP, Asking, counted_cohort, tail_reserve
 from bench.asking import LOAD as LOAD
 from bench.dialects import Dialect
 from bench.engines import Server
 from bench.inputs import Inputs
 from bench.machine import undisturbed, waited_for_core_s
+from bench.outcome import Sent, failed_at_first_sight, record_of
 from bench.prompts import Prompt, PromptMaker
-from bench.quality import is_valid_json, judge_answer
+from bench.quality import judge_answer
 from bench.schedule import send_times, slot_starts
-from bench.sse import Answer, read_answer
-from bench.transport import ERROR_KINDS, Exchange, Pool, error_message, request_bytes
+from bench.transport import Exchange, Pool, request_bytes
 from bundle.manifest import Warmup
 from bundle.quality import Judged
 from bundle.records import Outcome, Record
@@ -102,14 +101,6 @@ class Result(NamedTuple):
         return sum(r.outcome == outcome for r in self.records if r.is_load)
 
 
-class _Sent(NamedTuple):
-    request: int
-    cohort: str
-    scheduled: float
-    asked: Lengths
-    exchange: Exchange | None  # None: never sent, because the server had died
-
-
 class Load:
     """Offers one load point once; without `tail` nothing is sent behind the last counted request.
 
@@ -130,7 +121,7 @@ class Load:
             self._times = send_times(point, seed, repeat, point.requests + self._tail, inputs.trace)
         self._judged: list[Judged] = []
         self._ready: dict[tuple[str, int], bytes] = {}
-        self._sent: list[_Sent] = []
+        self._sent: list[Sent] = []
         self._next_load = self._next_tail = self._ended = self._failed = 0
         self._stop_reason = ""
         self._over = asyncio.Event()
@@ -251,10 +242,10 @@ class Load:
     async def _send(self, cohort: str, index: int, scheduled: float) -> Exchange:
         request = self._prepare(cohort, index)
         exchange = await self._target.pool.exchange(request, timeout_s=self._stop.request_timeout_s)
-        self._sent.append(_Sent(index, cohort, scheduled, self._asking.lengths(cohort, index), exchange))
+        self._sent.append(Sent(index, cohort, scheduled, self._asking.lengths(cohort, index), exchange))
         if cohort == self._cohort:
             self._ended += 1
-            self._failed += _failed_at_first_sight(exchange)
+            self._failed += failed_at_first_sight(exchange)
             self._on_done()
         await self._apply_stop_rules(exchange)
         return exchange
@@ -275,7 +266,7 @@ class Load:
         now = self._target.pool.clock()
         for i in map(self._share.nth, range(self._next_load, self._mine)):
             due = self.t0 + self._times[i] if self._times else now
-            self._sent.append(_Sent(i, self._cohort, due, self._asking.lengths(self._cohort, i), None))
+            self._sent.append(Sent(i, self._cohort, due, self._asking.lengths(self._cohort, i), None))
             self._on_done()
         self._next_load = self._mine
 
@@ -295,59 +286,6 @@ class Load:
         return records
 
 
-def _failed_at_first_sight(exchange: Exchange) -> bool:
-    """Cheap test for the stop rule; the record decides later."""
-    refused = exchange.status != 200 or exchange.error_kind not in ("", "cancelled")
-    return refused or any(b'"error"' in data for _, data in exchange.wire)
-
-
-def record_of(sent: _Sent, t0: float, schema: dict[str, Any] | None = None) -> tuple[Record, str]:
-    """The record of one request and the text of its answer; every time is in seconds after t0."""
-    exchange = sent.exchange or Exchange(dispatched=sent.scheduled, error_kind="died", error=ERROR_KINDS["died"])
-    answer = read_answer(exchange.reads) if exchange.status == 200 else read_answer(())
-    outcome, kind, error = judge(exchange, answer)
-    chunks = answer.chunks
-
-    def after(t: float | None) -> float | None:
-        return None if t is None else t - t0
-
-    record = Record(
-        request=sent.request, cohort=sent.cohort, outcome=outcome, scheduled_s=sent.scheduled - t0,
-        dispatched_s=after(exchange.dispatched) if sent.exchange else None,
-        sent_s=after(exchange.sent), first_byte_s=after(exchange.first_byte),
-        first_token_s=after(chunks[0].t) if chunks else None,
-        first_visible_s=next((c.t - t0 for c in chunks if c.visible), None),
-        last_token_s=after(chunks[-1].t) if chunks else None, end_s=after(exchange.end),
-        chunk_s=[c.t - t0 for c in chunks], chunk_tokens=[c.tokens for c in chunks],
-        prompt_tokens=answer.prompt_tokens, output_tokens=answer.output_tokens, cached_tokens=answer.cached_tokens,
-        asked_prompt_tokens=sent.asked.input_tokens, asked_output_tokens=sent.asked.output_tokens,
-        finish_reason=answer.finish_reason, http_status=exchange.status, error_kind=kind, error=error,
-        reconnected=exchange.reconnected, server_timings=answer.timings,
-        chunk_bound=upper_bounds([c.t for c in chunks], exchange.unsure),
-        json_valid=None if schema is None or outcome != "ok" else is_valid_json(answer.text, schema),
-    )  # fmt: skip
-    return record, answer.text
-
-
-def judge(exchange: Exchange, answer: Answer) -> tuple[Outcome, str, str]:
-    """Outcome, error kind and text of one request; what we cancelled or could not send is undetermined."""
-    if exchange.error_kind in ("cancelled", "client"):
-        return "undetermined", exchange.error_kind, exchange.error
-    if exchange.error_kind:
-        return "failed", exchange.error_kind, exchange.error
-    if exchange.status != 200:
-        return "failed", "http", f"HTTP {exchange.status}: {error_message(exchange)}"
-    if answer.error:
-        return "failed", "stream_error", answer.error
-    if answer.malformed:
-        return "failed", "bad_stream", answer.malformed
-    if not answer.whole:
-        return "failed", "bad_stream", "the stream ended without a finish reason or [DONE]"
-    if not answer.chunks:
-        return "failed", "bad_stream", "the answer held no token"
-    return "ok", "", ""
-
-
 async def warm_up(target: Target, point: LoadPoint, prompts: PromptMaker, salt: str) -> tuple[Warmup, float]:
     """Send other prompts of the same lengths until two rounds agree; returns that and one request's seconds.
 
@@ -361,7 +299,7 @@ async def warm_up(target: Target, point: LoadPoint, prompts: PromptMaker, salt: 
         ended = await asyncio.gather(*(
             target.pool.exchange(request, timeout_s=target.timeout_s) for request in made
         ))  # fmt: skip
-        good = [e.end - e.dispatched for e in ended if e.end and not _failed_at_first_sight(e)]
+        good = [e.end - e.dispatched for e in ended if e.end and not failed_at_first_sight(e)]
         if not good:
             return Warmup(requests=sent, rounds=len(durations) + 1, settled=False), 0.0
         durations.append(sum(good) / len(good))
