@@ -54,7 +54,7 @@ FIELDS: tuple[Field, ...] = (
 )
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
 
-UNSTATED = ("", "unknown")
+UNSTATED = ("", "unknown", "b0-unknown")  # the last is what llama.cpp says of itself when built outside git
 Tolerance = Literal["exact", "patch", "minor", "any"]
 _KEPT_PARTS = {"exact": 99, "patch": 2, "minor": 1, "any": 0}
 
