@@ -30,9 +30,9 @@ def prefill(ws: Workspace, state: CaseState, owner: str) -> AdrText:
         raise NotAllowed("the requirements are not written yet.", where=state.case.title, fix="Write them first.")
     score = case_score(ws, r)
     verdicts = judge_hypotheses(state)
-    users = users_served(state)
     evidence = _evidence_refs(ws, state)
     choice = _choice(score, state, verdicts)
+    users = users_served(state, choice.candidate)
     plan = r.favourite_plan
     context = (
         f"{state.case.title}: {r.peak_users_min} to {r.peak_users_max} people use it at once. Each is promised "

@@ -195,27 +195,28 @@ class Users(NamedTuple):
     sentence: str
 
 
-def users_served(state: CaseState) -> Users:
-    """The largest closed load point at which the favourite keeps every service level."""
+def users_served(state: CaseState, candidate: str = "") -> Users:
+    """The largest closed load point at which a candidate (default: the favourite) keeps every service level."""
     r, plan = state.requirements, state.plan
     if r is None or plan is None:
         return Users(None, "", "No plan says yet what is measured.")
     need = f"you need {r.peak_users_min} to {r.peak_users_max}"
     favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
+    one = candidate if any(c.id == candidate for c in plan.candidates) else favourite
     levels = judge_levels(state)
     closed = sorted((p.in_flight, p.name) for p in plan.load_points if p.in_flight)
-    judged = [(n, levels[favourite, name]) for n, name in closed if (favourite, name) in levels]
+    judged = [(n, levels[one, name]) for n, name in closed if (one, name) in levels]
     kept = [(n, v) for n, v in judged if v.side == "holds"]
     if kept:
         n, v = kept[-1]
         kind = v.kind.value if v.kind else ""
         known = KNOWN_BY[v.kind] if v.kind else "not stated how"
         who = f"{n} simultaneous users get" if n > 1 else "1 user at a time gets"
-        return Users(n, kind, f"{who} the promise on one unit ({known}); {need}.")
+        return Users(n, kind, f"{who} the promise on one unit ({one}, {known}); {need}.")
     if judged and all(v.side == "fails" for _, v in judged):
         kinds = list(dict.fromkeys(v.kind for _, v in judged if v.kind))
         known = " and ".join(KNOWN_BY[k] for k in kinds)
-        return Users(0, kinds[0].value, f"No load of the plan keeps the promise on one unit ({known}); {need}.")
+        return Users(0, kinds[0].value, f"No load of the plan keeps the promise on one unit ({one}, {known}); {need}.")
     return Users(None, "", f"How many users get the promise on one unit is not measured; {need}.")
 
 

@@ -104,7 +104,7 @@ def test_the_decision_is_accepted_and_its_export_says_measured(workspace: Worksp
     name, text = export_markdown(workspace, adr.id)
     assert name.startswith("0001-")
     assert yaml.safe_load(text.split("---")[1])["status"] == "accepted"
-    assert "12 simultaneous users get the promise on one unit (measured)" in text
+    assert "12 simultaneous users get the promise on one unit (vllm, measured)" in text
     speeds = [e for e in adr.evidence if e.says.startswith("vllm: user_tok_s p50 at parallel-4")]
     assert [e.kind for e in speeds] == [Kind.MEASURED] * STARTS
     machine = yaml.safe_load(text.split("```yaml")[1].split("```")[0])

@@ -27,7 +27,7 @@ def test_users_served_is_the_largest_load_that_keeps_every_level(shipped):
     entered(shipped, 8, 21, 2500)  # fast enough, but the first token comes after 2 s
     state = case_state(shipped, CASE)
     assert users_served(state).sentence == (
-        "4 simultaneous users get the promise on one unit (as entered); you need 20 to 50."
+        "4 simultaneous users get the promise on one unit (vllm, as entered); you need 20 to 50."
     )
     levels = judge_levels(state)
     assert [levels["vllm", p].side for p in ("single", "parallel-4", "parallel-8")] == ["holds", "holds", "fails"]
@@ -43,7 +43,7 @@ def test_when_every_load_fails_the_sentence_says_how_that_is_known(shipped):
     entered(shipped, 2, 4, 300)
     users = users_served(case_state(shipped, CASE))
     assert (users.users, users.kind) == (0, "entered")
-    assert users.sentence == "No load of the plan keeps the promise on one unit (as entered); you need 20 to 50."
+    assert users.sentence == "No load of the plan keeps the promise on one unit (vllm, as entered); you need 20 to 50."
 
 
 def test_a_draft_says_of_each_hypothesis_how_it_is_known(shipped):
