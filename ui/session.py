@@ -16,8 +16,10 @@ def sidebar() -> None:
     titles = {c.slug: c.title for c in cases}
     with st.sidebar:
         if st.session_state.get("case") not in slugs:
-            st.session_state.pop("case", None)
-        st.selectbox(t("Case"), slugs, format_func=lambda s: titles.get(s, s), key="case", bind="query-params")
+            linked = st.query_params.get("case")
+            st.session_state["case"] = linked if linked in slugs else slugs[0]
+        # Not bound by `bind`: that would put the title into the address, which another language spells otherwise.
+        st.query_params["case"] = st.selectbox(t("Case"), slugs, format_func=lambda s: titles.get(s, s), key="case")
         st.text_input(
             t("Signing as"),
             key="author",
