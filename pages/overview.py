@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from decisions.record import Status
+from services.deployments import candidate_of
 from services.verdicts import judge_adr, judge_hypotheses, missing, users_served
 from ui.cached import state as read_state
 from ui.cached import workspace
@@ -34,7 +35,8 @@ with st.container(border=True):
     if decision:
         number = f"ADR-{decision.number:04d} · " if decision.number else ""
         st.markdown(f"{state_badge(decision.status)} {number}**{plain(decision.title)}**")
-    st.markdown(f"## {plain(users_served(state).sentence)}")
+    spoken_of = candidate_of(state, decision) if decision else ""
+    st.markdown(f"## {plain(users_served(state, spoken_of).sentence)}")
     if state.sizing:
         st.markdown(f"{kind_badge('planning')} {plain(state.sizing.sentence)}")
 

@@ -6,15 +6,17 @@ from datetime import UTC, date, datetime
 
 from decisions.record import Adr, Deployment
 from planner.errors import InputError, UnknownName
-from services.verdicts import CaseState, case_state, rejudge
+from services.verdicts import ENGINE_OF, CaseState, case_state, rejudge
 from services.workspace import Workspace, now, signed_by
 
 
 def candidate_of(state: CaseState, adr: Adr) -> str:
     """The candidate that an ADR chose, where the plan has it; else the plan's first, else none."""
-    planned = [c.id for c in state.plan.candidates] if state.plan else []
-    chosen = next((o.candidate for o in adr.options if o.title == adr.chosen and o.candidate in planned), None)
-    return chosen or (planned[0] if planned else "")
+    candidates = state.plan.candidates if state.plan else ()
+    planned = {c.id: c.id for c in reversed(candidates)}
+    engines = {ENGINE_OF.get(c.engine, c.engine): c.id for c in reversed(candidates)}
+    named = next((o.candidate for o in adr.options if o.title == adr.chosen), None) or ""
+    return (engines | planned).get(named) or (candidates[0].id if candidates else "")
 
 
 def deploy(

@@ -24,6 +24,9 @@ from services.decided import accepted_plan, in_production, of_plan
 from services.evidence import counted_for
 from services.workspace import Workspace, now
 
+# The catalogue engine that a measured server belongs to, where they differ.
+ENGINE_OF = {"llama-server": "ollama"}
+
 
 class CaseState(NamedTuple):
     """A case as it stands: what was required, planned, predicted and seen."""
@@ -129,8 +132,7 @@ def _documented(ws: Workspace, r: Requirements | None, plan: Plan | None) -> tup
     if r is None:
         return ()
     gpu = ws.catalog.gpu(r.hardware[0].gpu)
-    engine_of = {"llama-server": "ollama"}
-    candidates = {c.id: engine_of.get(c.engine, c.engine) for c in (plan.candidates if plan else ())}
+    candidates = {c.id: ENGINE_OF.get(c.engine, c.engine) for c in (plan.candidates if plan else ())}
     known = {c: e for c, e in candidates.items() if e in ws.catalog.engines}
     return tuple(
         static_evidence(

@@ -82,7 +82,7 @@ def against_concurrency(
             f"{series}:N",
             title=None,
             scale=scale,
-            legend=alt.Legend(orient="top", columns=3, labelLimit=240, symbolType="circle", symbolOpacity=1),
+            legend=alt.Legend(orient="top", columns=2, labelLimit=240, symbolType="circle", symbolOpacity=1),
         ),
         tooltip=tooltip,
     )
