@@ -112,6 +112,8 @@ def _add_crosscheck(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--point", default="", help="closed load point; by default the one with the most in flight")
     parser.add_argument("--rounds", type=_positive, default=3, help="passes of vLLM's client (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="folder that keeps its result files and the server's log")
+    parser.add_argument("--normal-priority", action="store_true",
+                        help="do not give vLLM's client the real-time priority that ours has")  # fmt: skip
     _may_name_commands(parser)
     parser.add_argument("--json", action="store_true", help="print every pass as JSON")
 

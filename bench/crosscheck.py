@@ -33,6 +33,7 @@ from bench.engines import Server, check_allowed
 from bench.preflight import Preflight, preflight
 from bench.prompts import PromptMaker
 from bench.repeat import LOAD, Load, Target, warm_up
+from bench.telemetry import Telemetry
 from bench.transport import Pool
 from bench.vllm_client import Client, run_client
 from bundle.records import Record
@@ -80,6 +81,7 @@ class Report(NamedTuple):
     client_version: str
     prompt_tokens: tuple[float, float]
     rows: tuple[Row, ...]
+    servers_ttft_ms: tuple[tuple[float, ...], tuple[float, ...]]
     waited_for_core: float | None
 
     @property
@@ -162,19 +164,20 @@ class _Check:
     ) -> None:  # fmt: skip
         self._plan, self._candidate, self._point, self._client = plan, candidate, point, client
         self._folder, self._server, self._dialect = folder, server, spoken
+        self._servers: tuple[list[float], list[float]] = ([], [])
 
     async def run(self, rounds: int) -> Report:
-        """Ours, then theirs and ours in turn, after a warm-up."""
+        """Ours, then theirs and ours in turn; each warms up first: while their client loads, the server idles."""
         pool = Pool(self._server.origin)
         try:
             checked = await preflight(self._target(pool), self._point.input_tokens)
-            salt = secrets.token_hex(8)
-            await warm_up(self._target(pool), self._point, self._prompts(checked, salt), salt)
         finally:
             pool.close()
         ours, theirs = [await self._ours(checked, 0)], []
         for i in range(1, rounds + 1):
+            before = await self._counters()
             theirs.append(await self._theirs(checked, i))
+            self._servers[1].extend(_servers_ttft_ms(before, await self._counters()))
             ours.append(await self._ours(checked, i))
         own = {m: median(p.by_our_definition[m] for p in ours) for m in METRICS}
         their_figures = [{m: float(found[name]) for m, (name, _, _) in METRICS.items()} for found in theirs]
@@ -183,8 +186,17 @@ class _Check:
             self._candidate.id, self._point, checked.version, str(theirs[0].get("vllm_version", "not stated")),
             (median(p.prompt_tokens for p in ours), their_prompts),
             tuple(compare([p.figures for p in ours], their_figures, own)),
+            (tuple(self._servers[0]), tuple(self._servers[1])),
             max((p.waited_for_core for p in ours if p.waited_for_core is not None), default=None),
         )  # fmt: skip
+
+    async def _counters(self) -> dict[str, float]:
+        """The server's counters now; nothing where it has none."""
+        pool = Pool(self._server.origin)
+        try:
+            return await Telemetry(pool, self._dialect).counters()
+        finally:
+            pool.close()
 
     def _target(self, pool: Pool) -> Target:
         return Target(pool, self._dialect, self._server, self._candidate.model_name, dict(self._plan.sampling),
@@ -200,10 +212,14 @@ class _Check:
         salt = secrets.token_hex(8)
         pool = Pool(self._server.origin)
         try:
+            other = secrets.token_hex(8)
+            await warm_up(self._target(pool), self._point, self._prompts(checked, other), other)
+            before = await self._counters()
             result = await Load(
                 self._target(pool), self._point, self._prompts(checked, salt), salt=salt, seed=self._plan.seed,
                 repeat=number, stop=self._plan.stop, e2e_s=0.0, on_done=lambda: None, tail=False,
             ).run(lambda t0: None)  # fmt: skip
+            self._servers[0].extend(_servers_ttft_ms(before, await self._counters()))
         finally:
             pool.close()
         records = [r for r in result.records if r.cohort == LOAD]
@@ -227,14 +243,21 @@ class _Check:
         return found
 
 
+def _servers_ttft_ms(before: dict[str, float], after: dict[str, float]) -> list[float]:
+    """The server's own mean TTFT over a pass, or nothing where it does not tell."""
+    requests = after.get("ttft_count", 0.0) - before.get("ttft_count", 0.0)
+    return [1000 * (after["ttft_sum_s"] - before["ttft_sum_s"]) / requests] if requests else []
+
+
 def run(options: argparse.Namespace) -> int:
     """Print what both clients said; 1 when they do not agree."""
     plan = read_plan(options.plan)
     candidate = _candidate(plan, options.candidate)
     point = _closed_point(plan, options.point)
     check_allowed(candidate.launch, allow=options.allow_command, where=f"candidate {candidate.id}")
-    client = Client(options.client_python.absolute(), options.tokenizer.absolute())  # not resolved: it may be a venv's
-    for needed in client:
+    python, tokenizer = options.client_python.absolute(), options.tokenizer.absolute()  # a venv's is not resolved
+    client = Client(python, tokenizer, prioritised=not options.normal_priority)
+    for needed in (python, tokenizer):
         if not needed.exists():
             raise InputError("is not there.", where=str(needed))
     with tempfile.TemporaryDirectory() as scratch:
@@ -286,6 +309,9 @@ def _print(report: Report) -> None:
                       "" if r.allowed is None else f"{r.allowed:.1%}", words[r.agrees])  # fmt: skip
     (Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)).print(table)
     print("Medians over the passes; A/A is the largest difference between two neighbouring passes of ours.")
+    if all(report.servers_ttft_ms):
+        told = (f"{median(v):.4g}" for v in report.servers_ttft_ms)
+        print("The server's own mean TTFT in ms, under ours and under theirs with its warm-up: " + ", ".join(told))
     if report.waited_for_core and report.waited_for_core > OTHER_LOAD:
         print(f"Another load on the machine: our client waited for a core {report.waited_for_core:.0%} of a pass. This "
               "says little about either client.")  # fmt: skip

@@ -32,18 +32,29 @@ def our_prompts(options, tokenizer):
 parser = argparse.ArgumentParser()
 serve.add_cli_args(parser)
 options = parser.parse_args()
-options.metadata = [f"vllm_version={vllm.__version__}"]
+options.metadata = ["vllm_version=" + vllm.__version__]
 serve.get_samples = our_prompts
+if {prioritised}:
+    import os
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except (OSError, AttributeError):
+        pass
 serve.main(options)
 """
 THEIR_TIMEOUT_S = 1800
+WARMUP_ROUNDS = 3  # it repeats its first prompt, so at most that one request meets a warm prefix cache afterwards
 
 
 class Client(NamedTuple):
-    """The Python that has vLLM, and the model's tokenizer that its client wants."""
+    """The Python that has vLLM, and the model's tokenizer that its client wants.
+
+    `prioritised` gives it the real-time priority that our client has while load runs (bench/machine.py).
+    """
 
     python: Path
     tokenizer: Path
+    prioritised: bool = True
 
 
 async def run_client(
@@ -62,7 +73,8 @@ async def run_client(
         "--model", str(fields.pop("model")), "--tokenizer", str(client.tokenizer),
         "--dataset-name", "custom", "--dataset-path", str(prompts),
         "--custom-output-len", str(point.output_tokens), "--num-prompts", str(point.requests),
-        "--max-concurrency", str(point.in_flight), "--extra-body", json.dumps(fields),
+        "--max-concurrency", str(point.in_flight), "--num-warmups", str(WARMUP_ROUNDS * (point.in_flight or 1)),
+        "--extra-body", json.dumps(fields),
         "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,95,99",
         "--save-result", "--save-detailed", "--result-dir", str(result.parent), "--result-filename", result.name,
         "--disable-tqdm",
@@ -76,8 +88,9 @@ async def _run(client: Client, arguments: list[str], folder: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | offline
     try:
         process = await asyncio.create_subprocess_exec(
-            str(client.python), "-W", "ignore", "-c", THEIR_CLIENT, *arguments, cwd=folder, env=environment,
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            str(client.python), "-W", "ignore", "-c", THEIR_CLIENT.format(prioritised=client.prioritised), *arguments,
+            cwd=folder, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
     except OSError as e:
         raise InputError(f"cannot be run: {e.strerror}.", where=str(client.python),

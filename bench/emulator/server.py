@@ -197,7 +197,9 @@ class Emulator:
 
 
 def _text(body: dict[str, Any]) -> str:
-    return "".join(m.get("content") or "" for m in body.get("messages", ()))
+    """The messages' text, which clients send as it is or, as vLLM's does, in parts."""
+    contents = [m.get("content") or "" for m in body.get("messages", ())]
+    return "".join(c if isinstance(c, str) else "".join(part.get("text") or "" for part in c) for c in contents)
 
 
 def _asked_output(body: dict[str, Any]) -> int:
