@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
 
 from bundle.summary import summarise
-from planner.poc import PlanCandidate, plan_to_yaml
+from planner.poc import Launch, Plan, PlanCandidate, plan_to_yaml
 from tests.engine.live import attached, measured, tokenise_ms
 from tests.engine.plans import closed
-from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT
+from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT, free_port
 
 pytestmark = pytest.mark.engine
 
@@ -77,19 +79,55 @@ def test_a_shared_prefix_is_found_in_the_cache_and_another_salt_is_not(live: Pla
     assert all(e.valid for e in evidence.values()), [e.spoiled_by for e in evidence.values()]
 
 
-def test_vllms_own_client_agrees_with_ours(live: PlanCandidate, tmp_path: Path) -> None:
-    """No further apart than A/A plus 3 % on output tok/s and 5 % on TTFT and TPOT, under vLLM's definitions."""
-    plan = tmp_path / "plan.yaml"
-    plan.write_text(plan_to_yaml(attached(live, closed("parallel-4", 4, 120))), encoding="utf-8")
+def test_vllms_own_client_agrees_with_ours_or_the_server_sides_with_us(live: PlanCandidate, tmp_path: Path) -> None:
+    """Output tok/s and TPOT no further apart than A/A plus 3 and 5 %.
+
+    vLLM computes on the same two cores that its client is served from, and that client reads its first tokens late:
+    where TTFT differs by more, the server's own mean has to lie nearer to ours (docs/crosscheck.md).
+    """
+    report = crosscheck(attached(live, closed("parallel-4", 4, 120)), tmp_path)
+    assert report["prompt_tokens"] == [64, 64]
+    rows = {r["metric"]: r for r in report["rows"]}
+    said = {m: f"A/A {r['a_a']:.1%}, theirs {r['difference']:+.1%}" for m, r in rows.items()}
+    assert rows["output_tok_s"]["agrees"], said
+    assert rows["tpot_ms"]["agrees"], said
+    late_ours, late_theirs = (
+        median(rows["ttft_ms"][who]) - median(servers)
+        for who, servers in zip(("ours", "theirs"), report["servers_ttft_ms"], strict=True)
+    )
+    assert 0 < late_ours < HTTP_PATH_MS
+    assert rows["ttft_ms"]["agrees"] or late_ours < late_theirs, said
+
+
+def test_vllms_own_client_agrees_with_ours_on_a_server_with_time_to_spare(engine: None, tmp_path: Path) -> None:
+    """The emulator computes nothing, so both clients find a core: 100 ms to the first token, then 5 ms a token."""
+    port = free_port()
+    emulator = PlanCandidate(
+        id="emulator", role="baseline", engine="vllm", model_name="emulated",
+        launch=Launch(
+            url=f"http://127.0.0.1:{port}", ready_timeout_s=30,
+            command=("python", "-m", "bench", "emulate", "--port", str(port), "--ttft-ms", "100", "--itl-ms", "5"),
+        ),
+        contract={"engine": "vllm", "output_length": "fixed"},
+    )  # fmt: skip
+    plan = attached(emulator, closed("parallel-4", 4, 80)).model_copy(update={"candidates": (emulator,)})
+    report = crosscheck(plan, tmp_path)
+    rows = {r["metric"]: r for r in report["rows"]}
+    said = {m: f"A/A {r['a_a']:.1%}, theirs {r['difference']:+.1%}" for m, r in rows.items()}
+    assert {m: r["agrees"] for m, r in rows.items()} == {
+        "output_tok_s": True, "ttft_ms": True, "tpot_ms": True, "e2e_ms": None,
+    }, said  # fmt: skip
+
+
+def crosscheck(plan: Plan, folder: Path) -> dict[str, Any]:
+    """The report of `python -m bench crosscheck`, as a person would call it."""
+    file = folder / "plan.yaml"
+    file.write_text(plan_to_yaml(plan), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "crosscheck", str(plan), "--client-python", str(ENGINE_PYTHON),
-         "--tokenizer", str(MODEL), "--rounds", "3", "--json"],
+        [sys.executable, "-m", "bench", "crosscheck", str(file), "--client-python", str(ENGINE_PYTHON),
+         "--tokenizer", str(MODEL), "--rounds", "2", "--json"],
         cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
-    report = json.loads(done.stdout)
-    assert report["prompt_tokens"] == [64, 64]
-    said = {r["metric"]: f"A/A {r['a_a']:.1%}, theirs {r['difference']:+.1%}" for r in report["rows"]}
-    assert {r["metric"]: r["agrees"] for r in report["rows"]} == {
-        "output_tok_s": True, "ttft_ms": True, "tpot_ms": True, "e2e_ms": None,
-    }, said  # fmt: skip
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
