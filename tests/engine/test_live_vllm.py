@@ -19,7 +19,7 @@ from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT
 pytestmark = pytest.mark.engine
 
 BLOCK = 128  # tokens in a KV block of vLLM's CPU build; its prefix cache holds whole blocks
-AGREES_WITHIN = 0.1  # a guard that a busy machine does not trip; the figures of a quiet one are in docs/crosscheck.md
+AGREES_WITHIN = 0.1  # a guard that a busy machine does not trip; 3 % is wanted, and no quiet run has shown it yet
 SHORT, LONG = 40, 1024  # prompt tokens
 
 
@@ -81,7 +81,7 @@ def test_a_shared_prefix_is_found_in_the_cache_and_another_salt_is_not(live: Pla
 def test_vllms_own_client_and_ours_are_asked_for_the_same_and_set_side_by_side(
     live: PlanCandidate, tmp_path: Path
 ) -> None:
-    """By how much they differ is measured on a quiet machine (docs/crosscheck.md), not here."""
+    """By how much they differ is for `bench crosscheck` on a quiet machine to say (docs/crosscheck.md)."""
     report = crosscheck(attached(live, closed("parallel-4", 4, 40)), tmp_path)
     assert report["prompt_tokens"] == [64, 64]
     rows = {r["metric"]: r for r in report["rows"]}
