@@ -1,0 +1,29 @@
+"""One row of a public log beside what the planner says of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Predicted(NamedTuple):
+    """A measured figure and its prediction; without one, `reason` says why.
+
+    `quantity` names what is compared and its unit (weights_gib, kv_tokens, max_concurrency, tpot_ms), `klass` the
+    architecture class (dense or moe for speeds, the catalogue's architecture for memory).
+    """
+
+    quantity: str
+    klass: str
+    engine: str
+    model: str
+    gpu: str
+    measured: float
+    predicted: float | None
+    reason: str
+    source_url: str
+    detail: str = ""
+
+    @property
+    def error(self) -> float | None:
+        """Relative error, predicted / measured - 1."""
+        return None if self.predicted is None else self.predicted / self.measured - 1
