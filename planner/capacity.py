@@ -9,6 +9,7 @@ from pydantic import Field
 from planner.architecture import modules
 from planner.catalog import Catalog, Gpu, Model
 from planner.conditions import Kind
+from planner.cost import Cost, cost
 from planner.derivation import Derivation, memory_derivations, scale_derivations, speed_derivations
 from planner.errors import InputError, UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
@@ -16,7 +17,7 @@ from planner.frozen import Frozen
 from planner.memory import kv_bytes_read_per_request, largest_context
 from planner.quantization import Quantization, quantization, runs_natively
 from planner.requirements import Hardware, ModelPlan, Requirements
-from planner.scaling import Cost, UnitsNeeded, cost, units_needed, units_sentence
+from planner.scaling import UnitsNeeded, units_needed, units_sentence
 from planner.throughput import (
     KINDS,
     BatchRow,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from planner.catalog import Gpu, Model
 from planner.conditions import Kind
+from planner.cost import Cost
 from planner.fit import Footprint
 from planner.frozen import Frozen
 from planner.memory import CUDA_GRAPHS_GIB, NON_TORCH_GIB, RESERVE_BAND
 from planner.quantization import Quantization
 from planner.requirements import Requirements
-from planner.scaling import Cost, UnitsNeeded
+from planner.scaling import UnitsNeeded
 from planner.throughput import (
     BANDWIDTH_EFFICIENCY,
     MFU,

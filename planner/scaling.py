@@ -1,15 +1,14 @@
-"""How many units the users need under both constraints, and what power and money a million tokens cost."""
+"""How many units the users need under both constraints."""
 
 from __future__ import annotations
 
 import math
 from typing import Literal
 
-from planner.catalog import Gpu
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.frozen import Frozen
-from planner.requirements import Budget, Requirements
+from planner.requirements import Requirements
 from planner.throughput import ThroughputInputs, largest_batch, step_s, total_tok_s
 from planner.units import format_tok_s
 
@@ -47,17 +46,6 @@ class UnitsNeeded(Frozen):
         return None if self.units is None else self.units + 1
 
 
-class Cost(Frozen):
-    """Power and cost per million output tokens at full load, by the planning value; None = an input is unknown."""
-
-    unit_power_w: float | None
-    kwh_per_million_tokens: float | None
-    electricity_per_million_tokens: float | None
-    capital_per_million_tokens: float | None
-    total_per_million_tokens: float | None
-    currency: str
-
-
 def units_for_rate(peak_rate: float, unit_rate: float, utilisation: float = 0.7, spare: int = 1) -> tuple[int, int]:
     """Units for a peak rate when each runs at `utilisation` of its measured capacity, and the same with spares."""
     if unit_rate <= 0 or not 0 < utilisation <= 1:
@@ -83,33 +71,6 @@ def units_needed(inputs: ThroughputInputs, kind: Kind, users: int, target: float
         unit_user_tok_s=unit_total / users,
         alone_tok_s=1.0 / step_s(inputs, kind, 1), largest_batch=batch, units_by_total=by_total, units_by_user=by_user,
         binding=binding,
-    )  # fmt: skip
-
-
-def cost(
-    gpu: Gpu, tensor_parallel: int, inputs: ThroughputInputs | None, needed: UnitsNeeded | None, budget: Budget
-) -> Cost:
-    """Power and money per million output tokens while every unit runs its largest batch that keeps the target.
-
-    Power is the board's limit, machine and cooling not counted; capital is spread over the years at the stated hours
-    a day. What rests on an unknown input stays None.
-    """
-    power = gpu.tdp_w * tensor_parallel if gpu.tdp_w is not None else None
-    rate = None
-    if inputs is not None and needed is not None and needed.largest_batch:
-        rate = total_tok_s(inputs, needed.kind, needed.largest_batch)
-    energy = power / 1000 / 3600 / rate * 1e6 if power is not None and rate else None
-    electricity = None
-    if energy is not None and budget.electricity_per_kwh is not None:
-        electricity = energy * budget.electricity_per_kwh
-    capital = None
-    if rate and needed and needed.units and budget.capital is not None and budget.years is not None:
-        seconds = budget.years * 365 * budget.hours_per_day * 3600
-        capital = budget.capital / (seconds * rate * needed.units) * 1e6
-    return Cost(
-        unit_power_w=power, kwh_per_million_tokens=energy, electricity_per_million_tokens=electricity,
-        capital_per_million_tokens=capital, currency=budget.currency,
-        total_per_million_tokens=None if electricity is None or capital is None else electricity + capital,
     )  # fmt: skip
 
 
