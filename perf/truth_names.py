@@ -8,12 +8,14 @@ from planner.catalog import Catalog, Gpu, Model
 from planner.quantization import QUANTIZATIONS, Quantization
 
 # Words of a model's name that say how it was trained on, packed or dated, but nothing of its dimensions.
-_MODEL_NOISE = frozenset(
-    "instruct it chat base hf meta nvidia nv coder thinking reasoning vl text only sft preview latest quantized dynamic "
-    "static autoround auto round awq gptq gguf exl2 marlin modelopt nvfp4 mxfp4 fp8 fp4 int8 int4 bf16 fp16 bfloat16 "
-    "float16 w8a8 w4a16 w4a4 w8a16 w4afp8 4bit 8bit g128 block qat ud unsloth uncompressed lora e4m3".split()
-)
-_GGUF_FORMAT = re.compile(r"q\d(_[a-z0-9]+)*|\d{4}|v0\.\d|rev\d*")
+_MODEL_NOISE = frozenset({
+    "instruct", "it", "chat", "base", "hf", "meta", "nvidia", "nv", "coder", "thinking", "reasoning", "vl",
+    "text", "only", "sft", "preview", "latest", "quantized", "dynamic", "static", "autoround", "auto", "round",
+    "awq", "gptq", "gguf", "exl2", "marlin", "modelopt", "nvfp4", "mxfp4", "fp8", "fp4", "int8", "int4", "bf16",
+    "fp16", "bfloat16", "float16", "w8a8", "w4a16", "w4a4", "w8a16", "w4afp8", "4bit", "8bit", "g128", "block",
+    "qat", "ud", "unsloth", "uncompressed", "lora", "e4m3",
+})  # fmt: skip
+_GGUF_FORMAT = re.compile(r"q\d(_[a-z0-9]+)*|\d{4}|v0\.1")
 _MODEL_PARTS = re.compile(r"[^a-z0-9.]+")
 # Names of other checkpoints with the same dimensions, and short names of one model; both sides as `_model_key` gives.
 _SAME_DIMENSIONS = {
@@ -32,13 +34,18 @@ _SAME_DIMENSIONS = {
 }  # fmt: skip
 
 # Words of an accelerator's name that tell nothing apart, and those that name another card unless the entry has them.
-_GPU_NOISE = frozenset("nvidia amd gpu gpus tensor core edition server workstation x geforce tesla unified".split())
-_OTHER_CARD = frozenset("pcie nvl ti super laptop mobile mig max".split())
+_GPU_NOISE = frozenset({
+    "nvidia", "amd", "gpu", "gpus", "tensor", "core", "edition", "server", "workstation", "x", "geforce",
+    "tesla", "unified",
+})  # fmt: skip
+_OTHER_CARD = frozenset({
+    "pcie", "nvl", "ti", "super", "laptop", "mobile", "mig", "max",
+})  # fmt: skip
 
 # First match wins: what the text says of the weights, as a pattern.
 _WEIGHTS = (
-    (r"nvfp4|w4a4", "nvfp4"), (r"mxfp4", "mxfp4"), (r"q8_0|\bq8\b", "q8_0"), (r"q6_k", "q6_k"), (r"q5_k", "q5_k_m"),
-    (r"q4_0", "q4_0"), (r"q4_k|\bq4\b", "q4_k_m"), (r"awq|gptq|w4a16|int4|4[- ]?bit|autoround", "int4"),
+    (r"nvfp4|w4a4", "nvfp4"), (r"mxfp4", "mxfp4"), (r"q8[_-]0|\bq8\b", "q8_0"), (r"q6[_-]k", "q6_k"), (r"q5[_-]k", "q5_k_m"),
+    (r"q4[_-]0", "q4_0"), (r"q4[_-]k|\bq4\b", "q4_k_m"), (r"awq|gptq|w4a16|int4|4[- ]?bit|autoround", "int4"),
     (r"int8|w8a8", "int8"), (r"fp8|e4m3|8[- ]?bit", "fp8"), (r"bf16|bfloat16", "bf16"), (r"fp16|float16|\bf16", "fp16"),
     (r"fp32|float32", "fp32"),
 )  # fmt: skip
@@ -111,7 +118,7 @@ def quantization_of(dtype_text: str, model_name: str) -> Quantization | None:
     "fp4" is MXFP4 for gpt-oss, which is published in it, and NVFP4 for the others. None when the text says a format
     that is not known ("gguf" alone).
     """
-    text, name = dtype_text.lower().strip(), model_name.lower()
+    text, name = dtype_text.lower().strip(), model_name.lower().replace("_", "-")
     if text in ("fp4", "w4afp4"):
         return QUANTIZATIONS["mxfp4" if "gpt-oss" in name else "nvfp4"]
     said, named = _first(_WEIGHTS, text), _first(_WEIGHTS, name)
@@ -124,7 +131,7 @@ def quantization_of(dtype_text: str, model_name: str) -> Quantization | None:
 
 
 def kv_dtype_of(dtype_text: str) -> str:
-    """The KV cache's format as planner.quantization.KV_BYTES names it; 16 bit, every engine's default, when not said."""
+    """The KV cache's format as planner.quantization.KV_BYTES names it; 16 bit, every engine's default, if not said."""
     return _first(_KV, dtype_text.lower()) or "fp16"
 
 
