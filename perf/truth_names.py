@@ -44,8 +44,9 @@ _OTHER_CARD = frozenset({
 
 # First match wins: what the text says of the weights, as a pattern.
 _WEIGHTS = (
-    (r"nvfp4|w4a4", "nvfp4"), (r"mxfp4", "mxfp4"), (r"q8[_-]0|\bq8\b", "q8_0"), (r"q6[_-]k", "q6_k"), (r"q5[_-]k", "q5_k_m"),
-    (r"q4[_-]0", "q4_0"), (r"q4[_-]k|\bq4\b", "q4_k_m"), (r"awq|gptq|w4a16|int4|4[- ]?bit|autoround", "int4"),
+    (r"nvfp4|w4a4", "nvfp4"), (r"mxfp4", "mxfp4"), (r"q8[_-]0|\bq8\b", "q8_0"), (r"q6[_-]k", "q6_k"),
+    (r"q5[_-]k", "q5_k_m"), (r"q4[_-]0", "q4_0"), (r"q4[_-]k|\bq4\b", "q4_k_m"),
+    (r"awq|gptq|w4a16|int4|4[- ]?bit|autoround", "int4"),
     (r"int8|w8a8", "int8"), (r"fp8|e4m3|8[- ]?bit", "fp8"), (r"bf16|bfloat16", "bf16"), (r"fp16|float16|\bf16", "fp16"),
     (r"fp32|float32", "fp32"),
 )  # fmt: skip

@@ -11,7 +11,10 @@ absolute error 18 % dense, 23 % mixture of experts.
 
 from __future__ import annotations
 
-from pydantic import Field
+import math
+from functools import lru_cache
+
+from pydantic import Field, field_validator
 
 from planner.catalog import Model
 from planner.conditions import Kind
@@ -28,6 +31,15 @@ LAYER_OVERHEAD_US = {1: 20.0, 2: 50.0, 4: 75.0, 8: 90.0}
 FIRST_TOKEN = {"dense": (65.0, 0.36), "moe": (39.0, 0.12)}
 
 
+class MeasuredRatio(Frozen):
+    """What the team's own runs reached at one batch: measured speed / speed by the coverage bound; n runs, spread."""
+
+    batch: int = Field(ge=1, le=4096)
+    ratio: float = Field(gt=0)
+    n: int = Field(ge=1)
+    spread: float = Field(ge=0)
+
+
 class ThroughputInputs(Frozen):
     """All that a speed is computed from, explicit, so that a figure can be reproduced from it alone.
 
@@ -38,7 +50,9 @@ class ThroughputInputs(Frozen):
     they read `always_read_gb` and the touched share of `experts_gb`, counted by module.
 
     `prefill_s` is one prompt's prefill at the peak matrix rate; None when that rate is unknown, and then left out.
-    `kv_capacity` is how many requests of full context fit; None sets no limit.
+    `kv_capacity` is how many requests of full context fit; None sets no limit. `averages_prefill` False leaves prefill
+    out of the steps, for a caller that charges each prompt where it is computed. `measured` replaces the constants of
+    the planning value where the team has measured, in ascending order of batch.
     """
 
     active_weight_gb: float = Field(gt=0)
@@ -54,6 +68,16 @@ class ThroughputInputs(Frozen):
     prefill_s: float | None = Field(default=None, ge=0)
     kv_capacity: int | None = Field(default=None, ge=0)
     efficiency: float = Field(default=BANDWIDTH_EFFICIENCY, gt=0, le=1)
+    averages_prefill: bool = True
+    measured: tuple[MeasuredRatio, ...] = ()
+
+    @field_validator("measured")
+    @classmethod
+    def _one_per_batch(cls, measured: tuple[MeasuredRatio, ...]) -> tuple[MeasuredRatio, ...]:
+        batches = [m.batch for m in measured]
+        if len(set(batches)) < len(batches):
+            raise ValueError("measured: two ratios for one batch; pool the runs first.")
+        return tuple(sorted(measured, key=lambda m: m.batch))
 
     @property
     def family(self) -> str:
@@ -109,18 +133,72 @@ def weights_read_gb(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
 def step_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
     """Seconds between two tokens of one request while `batch` requests run; no clamp to the KV cache.
 
-    Raises InputError for a kind that is not computed here.
+    The planning value follows the team's own measurements where there are any. Raises InputError for a kind that is
+    not computed here.
     """
     if kind not in KINDS:
         raise InputError(f"{kind.value!r} is not computed from bandwidth.", where="throughput")
-    read_gb = weights_read_gb(inputs, kind, batch) + batch * inputs.kv_gb_per_request
-    reading_s = read_gb / (inputs.tensor_parallel * inputs.bandwidth_gb_s)
     if kind is not Kind.PLANNING:
-        return reading_s
+        return _reading_s(inputs, kind, batch)
+    if not inputs.measured:
+        return _planning_s(inputs, batch, averages_prefill=inputs.averages_prefill)
+    table = _calibrated_s(inputs)
+    if batch <= len(table):
+        return table[batch - 1]
+    return max(
+        table[-1], _planning_s(inputs, batch, averages_prefill=inputs.averages_prefill) / correction(inputs, batch)
+    )
+
+
+def _reading_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
+    read_gb = weights_read_gb(inputs, kind, batch) + batch * inputs.kv_gb_per_request
+    return read_gb / (inputs.tensor_parallel * inputs.bandwidth_gb_s)
+
+
+def _planning_s(inputs: ThroughputInputs, batch: int, *, averages_prefill: bool) -> float:
     overhead_s = inputs.layers * layer_overhead_us(inputs.tensor_parallel) * 1e-6
     # In steady state each request's lifetime of output_tokens steps carries one prefill of every other request.
     prefill_s = batch * (inputs.prefill_s or 0.0) / (MFU[inputs.family] * inputs.output_tokens)
-    return reading_s / inputs.efficiency + overhead_s + prefill_s
+    decode_s = _reading_s(inputs, Kind.COVERAGE, batch) / inputs.efficiency + overhead_s
+    return decode_s + prefill_s if averages_prefill else decode_s
+
+
+def correction(inputs: ThroughputInputs, batch: int) -> float:
+    """Measured speed / speed by the default constants at this batch; 1 without measurements.
+
+    Between two measured batches linear in the logarithm of the batch, outside them the nearest one's.
+    """
+    known = [(m.batch, m.ratio * _planning_s(inputs, m.batch, averages_prefill=True)
+              / _reading_s(inputs, Kind.COVERAGE, m.batch)) for m in inputs.measured]  # fmt: skip
+    if not known:
+        return 1.0
+    below = [k for k in known if k[0] <= batch]
+    above = [k for k in known if k[0] >= batch]
+    if not below or not above:
+        return (above[:1] or below[-1:])[0][1]
+    (low, first), (high, second) = below[-1], above[0]
+    if low == high:
+        return first
+    return first + (second - first) * math.log(batch / low) / math.log(high / low)
+
+
+def extrapolated(inputs: ThroughputInputs, batch: int) -> bool:
+    """Whether a planning value rests on measurements made only at smaller or only at larger batches."""
+    batches = [m.batch for m in inputs.measured]
+    return bool(batches) and not min(batches) <= batch <= max(batches)
+
+
+@lru_cache(maxsize=32)
+def _calibrated_s(inputs: ThroughputInputs) -> tuple[float, ...]:
+    """Planning steps of batch 1 to the largest measured one, never falling: noise must not make a larger batch faster.
+
+    The search for the largest batch that keeps a promise relies on it.
+    """
+    steps: list[float] = []
+    for batch in range(1, inputs.measured[-1].batch + 1):
+        own = _planning_s(inputs, batch, averages_prefill=inputs.averages_prefill) / correction(inputs, batch)
+        steps.append(max(own, steps[-1]) if steps else own)
+    return tuple(steps)
 
 
 def total_tok_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:

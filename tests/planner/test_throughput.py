@@ -9,10 +9,13 @@ from planner.conditions import Kind
 from planner.errors import InputError
 from planner.throughput import (
     KINDS,
+    MeasuredRatio,
     ThroughputInputs,
     batch_row,
     completion,
+    correction,
     expert_coverage,
+    extrapolated,
     first_token,
     largest_batch,
     prefill_flops,
@@ -133,6 +136,32 @@ def test_first_token_without_a_queue() -> None:
     assert first_token(CASE) is None
 
 
+def _ratio(batch: int, ratio: float) -> MeasuredRatio:
+    return MeasuredRatio(batch=batch, ratio=ratio, n=3, spread=0.02)
+
+
+def test_own_measurements_replace_the_constants_of_the_planning_value() -> None:
+    # llama.cpp's log on one GB10, against the coverage bound: 48.7 tok/s at batch 1, 162.6 at 16 (see above).
+    log = {1: 48.7, 16: 162.6}
+    ratios = tuple(_ratio(b, tok_s / total_tok_s(CASE, Kind.COVERAGE, b)) for b, tok_s in log.items())
+    own = CASE.model_copy(update={"measured": ratios})
+    for batch, tok_s in log.items():
+        assert total_tok_s(own, Kind.PLANNING, batch) == pytest.approx(tok_s)
+        assert total_tok_s(own, Kind.BOUND, batch) == total_tok_s(CASE, Kind.BOUND, batch)
+    # Half way in the logarithm (batch 4 of 1 to 16) the correction is the mean of both; outside it stays as it is.
+    low, middle, high = (correction(own, b) for b in (1, 4, 16))
+    assert middle == pytest.approx((low + high) / 2)
+    assert correction(own, 64) == high
+    assert [extrapolated(own, b) for b in (1, 16, 17)] == [False, False, True]
+    assert not extrapolated(CASE, 500)
+    assert correction(CASE, 500) == 1.0
+
+
+def test_one_ratio_per_batch() -> None:
+    with pytest.raises(ValueError, match="two ratios for one batch"):
+        ThroughputInputs.model_validate({**CASE.model_dump(), "measured": (_ratio(4, 0.5), _ratio(4, 0.6))})
+
+
 @st.composite
 def inputs(draw: st.DrawFn) -> ThroughputInputs:
     experts = draw(st.integers(0, 512))
@@ -193,3 +222,18 @@ def test_the_largest_batch_is_the_last_that_keeps_the_rate(
         assert 1 / step_s(given_inputs, kind, largest) >= rate
     if largest < limit:
         assert 1 / step_s(given_inputs, kind, largest + 1) < rate
+
+
+@given(
+    given_inputs=inputs(),
+    ratios=st.dictionaries(st.integers(1, 64), st.floats(0.05, 2), min_size=1, max_size=4),
+    batch=st.integers(1, 200),
+)
+@settings(max_examples=40)
+def test_noise_in_measurements_never_makes_a_larger_batch_faster(
+    given_inputs: ThroughputInputs, ratios: dict[int, float], batch: int
+) -> None:
+    measured = tuple(_ratio(b, r) for b, r in sorted(ratios.items()))
+    own = given_inputs.model_copy(update={"measured": measured})
+    steps = [step_s(own, Kind.PLANNING, b) for b in (batch, batch + 1)]
+    assert steps[0] <= steps[1] * (1 + 1e-9)
