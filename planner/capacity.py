@@ -23,6 +23,7 @@ from planner.throughput import (
     BatchRow,
     Completion,
     FirstToken,
+    MeasuredRatio,
     ThroughputInputs,
     batch_row,
     completion,
@@ -112,8 +113,9 @@ class Sizing(Frozen):
 
 
 def throughput_inputs(
-    model: Model, quant: Quantization, gpu: Gpu, requirements: Requirements, memory: Footprint, settings: SizingSettings
-) -> ThroughputInputs:
+    model: Model, quant: Quantization, gpu: Gpu, requirements: Requirements, memory: Footprint,
+    settings: SizingSettings, measured: tuple[MeasuredRatio, ...] = (),
+) -> ThroughputInputs:  # fmt: skip
     """The speed's inputs from the catalogue; the bound takes the maker's active parameters where they are stated.
 
     Raises InputError where the bandwidth is unknown.
@@ -146,6 +148,7 @@ def throughput_inputs(
         output_tokens=requirements.output_tokens,
         prefill_s=prefill,
         kv_capacity=memory.requests_that_fit,
+        measured=measured,
     )
 
 
@@ -157,9 +160,9 @@ def matrix_rate(quant: Quantization, gpu: Gpu) -> tuple[float, str] | None:
 
 def size(
     requirements: Requirements, plan: ModelPlan, hardware: Hardware, catalog: Catalog,
-    settings: SizingSettings | None = None,
+    settings: SizingSettings | None = None, measured: tuple[MeasuredRatio, ...] = (),
 ) -> Sizing:  # fmt: skip
-    """Size one model plan on one machine for the requirements.
+    """Size one model plan on one machine for the requirements; `measured` replaces the planning value's constants.
 
     Raises UnknownName for a model, GPU or quantization that the catalogue lacks, InputError for an architecture that
     is not modelled or heads that do not divide. What does not fit is a warning with the way out, not an error.
@@ -170,7 +173,7 @@ def size(
     rate = matrix_rate(quant, gpu)
     inputs = None
     if memory.requests_that_fit and gpu.bandwidth_gb_s is not None:
-        inputs = throughput_inputs(model, quant, gpu, requirements, memory, chosen)
+        inputs = throughput_inputs(model, quant, gpu, requirements, memory, chosen, measured)
     unfit = memory_warning(model, quant, gpu, memory)
     others = other_warnings(
         model, quant, gpu, memory, users=requirements.peak_users_max, matrix_rate_known=rate is not None
