@@ -26,7 +26,10 @@ Width = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class Moe(Frozen):
-    """Experts: how many, how many a token uses, their widths. Two or three matrices each."""
+    """Experts: how many, how many a token uses, their widths. Two or three matrices each.
+
+    With `latent_size` the routed experts work on a hidden state projected down to it, and back up after them.
+    """
 
     n_routed_experts: Count
     experts_per_token: Count
@@ -36,6 +39,7 @@ class Moe(Frozen):
     first_k_dense: Width = 0
     moe_layers: Count
     matrices_per_expert: int = Field(default=3, ge=2, le=3)
+    latent_size: Count | None = None
     parallel_dense_mlp: bool = False
 
     @model_validator(mode="after")
@@ -100,8 +104,23 @@ class Mamba2(Frozen):
     conv_kernel: Count
 
 
+class VisionTower(Frozen):
+    """Image encoder: transformer layers with `matrices` per MLP, and `projector` parameters that lead to the text."""
+
+    layers: Count
+    hidden_size: Count
+    intermediate_size: Count
+    matrices: int = Field(default=2, ge=2, le=3)
+    projector: Width = 0
+
+
 class Model(Frozen):
-    """One model's dimensions; names as in its config.json. Parameter counts are computed in architecture.py."""
+    """One model's dimensions; names as in its config.json. Parameter counts are computed in architecture.py.
+
+    `mlp_layers` says how many layers have a dense MLP where that is not one per layer; `mtp_layers` are the draft
+    layers for speculative decoding, loaded only with it. `extra_weights_gib` is what an engine logged above the text
+    model; without it `vision` is counted by formula.
+    """
 
     id: str = Field(min_length=1)
     architecture: str
@@ -114,12 +133,16 @@ class Model(Frozen):
     vocab_size: Count
     max_position_embeddings: Count
     tie_word_embeddings: bool
+    mlp_matrices: int = Field(default=3, ge=2, le=3)
+    mlp_layers: Width | None = None
+    mtp_layers: Width = 0
     moe: Moe | None = None
     sliding_window: SlidingWindow | None = None
     global_attention: GlobalAttention | None = None
     mla: Mla | None = None
     linear_attention: Annotated[GatedDeltaNet | Mamba2, Field(discriminator="kind")] | None = None
     nominal_active_params_b: float | None = Field(default=None, gt=0)
+    vision: VisionTower | None = None
     extra_weights_gib: float = Field(default=0.0, ge=0)
     sources: tuple[str, ...] = Field(min_length=1)
     confidence: Confidence
