@@ -99,6 +99,16 @@ def m001_the_first_tables(connection: Connection) -> None:
         _append_only(connection, table, same_row)
 
 
+@migration
+def m002_calibration_choices(connection: Connection) -> None:
+    """Which figures a team takes out of its calibration, and why."""
+    connection.execute(text(
+        """CREATE TABLE calibration_choice (id INTEGER PRIMARY KEY, evidence_id TEXT NOT NULL REFERENCES evidence(id),
+           used INTEGER NOT NULL, reason TEXT NOT NULL, author TEXT NOT NULL, at TEXT NOT NULL)"""
+    ))  # fmt: skip
+    _append_only(connection, "calibration_choice", "id = NEW.id")
+
+
 def _append_only(connection: Connection, table: str, same_row: str) -> None:
     # INSERT OR REPLACE deletes silently unless recursive_triggers is on, which a foreign client need not have: so the
     # third trigger refuses a row whose place is taken.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from db.adrs import AdrStore
+from db.calibrations import CalibrationStore
 from db.cases import CaseStore
 from db.database import Database
 from db.deployments import DeploymentStore
@@ -30,6 +31,7 @@ class Store:
         self.adrs = AdrStore(self._database, self.snapshots)
         self.deployments = DeploymentStore(self._database)
         self.verdicts = VerdictStore(self._database)
+        self.calibrations = CalibrationStore(self._database)
         self.jobs = JobStore(self._database)
 
     @contextmanager

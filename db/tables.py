@@ -166,6 +166,18 @@ class VerdictRow(Base, table=True):
     evidence: str
 
 
+class CalibrationChoiceRow(Base, table=True):
+    """That a figure was taken out of the calibration, or back in; append-only."""
+
+    __tablename__ = "calibration_choice"
+    id: int | None = Field(default=None, primary_key=True)
+    evidence_id: str
+    used: bool
+    reason: str
+    author: str
+    at: str
+
+
 class JobRow(Base, table=True):
     """A bench process that a page started."""
 
