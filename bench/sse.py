@@ -206,7 +206,8 @@ class AnswerBuilder:
         """Token-bearing chunks with their counts where usage settles them.
 
         Usage in every chunk counts each by difference. Else as many chunks as tokens means one each. Rule: an
-        empty finish chunk is a token only when usage counts exactly one more than the chunks before it.
+        empty finish chunk is a token only when usage counts exactly one more than the chunks before it. Rule: where
+        no such chunk stands, the one more of an answer that stopped by itself is its stop token, which was not sent.
         """
         seen, last = self._seen, self._empty_finish
         if seen and all(s.usage_total is not None for s in seen):
@@ -217,7 +218,8 @@ class AnswerBuilder:
         else:
             if last and output == len(seen) + 1:
                 seen = [*seen, last]
-            counts = [1 if output == len(seen) else 0] * len(seen)
+            unsent = int(self._finish_reason == "stop" and output == len(seen) + 1)
+            counts = [1 if output == len(seen) + unsent else 0] * len(seen)
         return tuple(Chunk(s.t, n, s.visible) for s, n in zip(seen, counts, strict=True))
 
 

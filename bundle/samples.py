@@ -80,11 +80,14 @@ def ttft_service_ms(r: Record) -> float | None:
 
 
 def tpot_ms(r: Record) -> float | None:
-    """(last token - first token) / (output tokens - tokens in the first chunk), in ms; None when that is not > 0."""
+    """(last token - first token) / (output tokens - tokens in the first chunk), in ms; None when that is not > 0.
+
+    A stop token that was counted but not sent came after the last token, so it is not one of the output tokens here.
+    """
     first = first_chunk_tokens(r)
     if r.output_tokens is None or first is None or r.first_token_s is None or r.last_token_s is None:
         return None
-    later = r.output_tokens - first
+    later = (sum(r.chunk_tokens) if all(r.chunk_tokens) else r.output_tokens) - first
     return (r.last_token_s - r.first_token_s) * 1000 / later if later > 0 else None
 
 

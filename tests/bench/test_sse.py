@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.sse import Answer, read_answer
+from planner.poc import DIALECTS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -141,7 +142,7 @@ def test_a_character_may_be_split_over_two_reads() -> None:
     cut = whole.index("語".encode()) + 1
     answer = answer_of(whole[:cut], whole[cut:], DONE)
     assert times(answer) == [2.0]  # the read that holds the event's last byte
-    assert answer.malformed == ""
+    assert (answer.text, answer.malformed) == ("語", "")
 
 
 def test_several_tokens_in_a_chunk_are_counted_by_continuous_usage() -> None:
@@ -153,7 +154,8 @@ def test_several_tokens_in_a_chunk_are_counted_by_continuous_usage() -> None:
 
 
 def test_several_tokens_in_a_chunk_stay_unknown_without_continuous_usage() -> None:
-    answer = answer_of(ROLE, chunk({"content": "a b"}), chunk({"content": " c"}), FINISH, usage_chunk(3), DONE)
+    full = chunk({}, "length")
+    answer = answer_of(ROLE, chunk({"content": "a b"}), chunk({"content": " c"}), full, usage_chunk(3), DONE)
     assert [c.tokens for c in answer.chunks] == [0, 0]
 
 
@@ -212,20 +214,37 @@ def test_recorded_llama_server_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "tokens", "counts", "first_visible"),
+    ("name", "text", "prompt", "tokens", "counts", "first_visible", "finish"),
     [
-        ("sglang-chat", 5, [0, 0, 0, 0], 2),  # 4 chunks, usage 5: the end token has no chunk, so counts are unknown
-        ("tensorrt-llm-chat", 4, [1, 2, 1], 0),
-        ("ollama-chat", 3, [0, 0], 0),  # the finish chunk carries the role, so it is no token
-        ("tgi-chat", 3, [1, 1, 1], 0),
+        # The stop token is counted and has no chunk: 4 chunks, usage 5. The first two chunks are reasoning.
+        ("sglang-chat", "Four.", 11, 5, [1, 1, 1, 1], 2, "stop"),
+        ("tensorrt-llm-chat", "One two three four", 11, 4, [1, 2, 1], 0, "length"),
+        ("ollama-chat", "1 < 2", 11, 5, [1, 1, 1, 1], 1, "stop"),  # its finish chunk carries the role: no token
+        ("tgi-chat", "One two three", 11, 3, [1, 1, 1], 0, "length"),
     ],
 )
-def test_made_streams_of_the_other_engines(name: str, tokens: int, counts: list[int], first_visible: int) -> None:
-    answer = answer_of((GOLDEN / "made" / f"{name}.sse").read_bytes())
-    assert answer.output_tokens == tokens
-    assert [c.tokens for c in answer.chunks] == counts
-    assert next(i for i, c in enumerate(answer.chunks) if c.visible) == first_visible
-    assert answer.done and not answer.malformed
+def test_made_streams_of_the_other_engines(
+    name: str, text: str, prompt: int, tokens: int, counts: list[int], first_visible: int, finish: str
+) -> None:
+    pieces = body_of(f"made/{name}.http")
+    for answer in (answer_of(*pieces), answer_of(b"".join(pieces))):
+        assert (answer.text, answer.prompt_tokens, answer.output_tokens) == (text, prompt, tokens)
+        assert [c.tokens for c in answer.chunks] == counts
+        assert next(i for i, c in enumerate(answer.chunks) if c.visible) == first_visible
+        assert (answer.finish_reason, answer.done, answer.error, answer.malformed) == (finish, True, "", "")
+
+
+def test_every_engine_that_a_plan_may_name_has_a_stream() -> None:
+    found = [p.name for p in GOLDEN.rglob("*.http")]
+    names = {"vllm": "vllm", "sglang": "sglang", "tensorrt_llm": "tensorrt-llm", "tgi": "tgi", "ollama": "ollama",
+             "llama-server": "llama-server"}  # fmt: skip
+    assert set(names) == set(DIALECTS) - {"openai"}  # which is what the others have in common
+    assert all(any(f.startswith(start) for f in found) for start in names.values())
+
+
+def test_a_stop_token_that_was_counted_and_not_sent_leaves_the_others_one_each() -> None:
+    answer = answer_of(ROLE, chunk({"content": "a"}), chunk({"content": "b"}), FINISH, usage_chunk(3), DONE)
+    assert [c.tokens for c in answer.chunks] == [1, 1]
 
 
 @given(cuts=st.lists(st.integers(min_value=1, max_value=6000), max_size=12))

@@ -28,6 +28,13 @@ def test_tpot_with_several_tokens_in_the_first_chunk():
     assert tpot_ms(r) == pytest.approx(400 / 8)
 
 
+def test_tpot_leaves_out_a_stop_token_that_was_counted_and_not_sent():
+    r = request(0, 0.0)._replace(output_tokens=12)  # 11 chunks of one token each
+    assert tpot_ms(r) == pytest.approx(50.0)
+    first_known = r._replace(output_tokens=11, chunk_tokens=[1, *[0] * 10])  # as importers state it
+    assert tpot_ms(first_known) == pytest.approx(50.0)
+
+
 @pytest.mark.parametrize(
     "r",
     [
