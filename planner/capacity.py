@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from pydantic import Field
 
@@ -10,14 +11,19 @@ from planner.architecture import modules
 from planner.catalog import Catalog, Gpu, Model
 from planner.conditions import Kind
 from planner.cost import Cost, cost
-from planner.derivation import Derivation, memory_derivations, scale_derivations, speed_derivations
+from planner.derivation import Derivation
+from planner.derive_memory import memory_derivations
+from planner.derive_scale import completion_derivation, cost_derivations, rate_derivation, units_derivations
+from planner.derive_speed import Speed, speed_derivations
 from planner.errors import InputError, UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
 from planner.frozen import Frozen
 from planner.memory import kv_bytes_read_per_request, largest_context
 from planner.quantization import Quantization, quantization, runs_natively
+from planner.request_rate import DEFAULT_UTILISATION, RateNeeded, offered_rate, rate_needed
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.scaling import UnitsNeeded, units_needed, units_sentence
+from planner.stated import Fact, Stated, budget_with, gaps, with_stated
 from planner.throughput import (
     KINDS,
     BatchRow,
@@ -33,17 +39,23 @@ from planner.throughput import (
 )
 from planner.units import GB
 
-TABLE_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
+TABLE_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class SizingSettings(Frozen):
-    """Choices that the requirements leave open. A unit is `tensor_parallel` devices that share one model."""
+    """Choices that the requirements leave open. A unit is `tensor_parallel` devices that share one model.
+
+    `peak_rate_per_s` None takes the rate that the requirements imply; a unit is loaded to `utilisation` of it at most.
+    """
 
     tensor_parallel: int = Field(default=1, ge=1, le=64)
     max_num_seqs: int | None = Field(default=None, ge=1, le=65_536)
     max_num_batched_tokens: int = Field(default=8192, ge=16, le=1_000_000)
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
     tenant_bandwidth_share: float = Field(default=0.0, ge=0, lt=1)
+    peak_rate_per_s: float | None = Field(default=None, gt=0, le=1_000_000)
+    utilisation: float = Field(default=DEFAULT_UTILISATION, gt=0, le=1)
+    stated: Stated = Stated()
 
 
 class LaunchAdvice(Frozen):
@@ -77,9 +89,11 @@ class Sizing(Frozen):
     tables: Mapping[Kind, tuple[BatchRow, ...]] = {}
     completion: Completion | None = None
     units: tuple[UnitsNeeded, ...] = ()
+    by_rate: RateNeeded | None = None
     first_token: FirstToken | None = None
     cost: Cost
     launch: LaunchAdvice
+    gaps: tuple[Fact, ...] = ()
     sentence: str
     warnings: tuple[str, ...] = ()
     derivations: Mapping[str, Derivation] = {}
@@ -168,33 +182,34 @@ def size(
     is not modelled or heads that do not divide. What does not fit is a warning with the way out, not an error.
     """
     chosen = settings or SizingSettings()
-    model, gpu, quant = catalog.model(plan.model), catalog.gpu(hardware.gpu), quantization(plan.quantization)
-    memory = footprint(model, quant, gpu, _fit_settings(requirements, plan, hardware, chosen))
+    model, known, quant = catalog.model(plan.model), catalog.gpu(hardware.gpu), quantization(plan.quantization)
+    gpu = with_stated(known, quant, chosen.stated)
+    r = requirements.model_copy(update={"budget": budget_with(requirements.budget, chosen.stated)})
+    memory = footprint(model, quant, gpu, _fit_settings(r, plan, hardware, chosen))
     rate = matrix_rate(quant, gpu)
     inputs = None
     if memory.requests_that_fit and gpu.bandwidth_gb_s is not None:
-        inputs = throughput_inputs(model, quant, gpu, requirements, memory, chosen, measured)
+        inputs = throughput_inputs(model, quant, gpu, r, memory, chosen, measured)
     unfit = memory_warning(model, quant, gpu, memory)
-    others = other_warnings(
-        model, quant, gpu, memory, users=requirements.peak_users_max, matrix_rate_known=rate is not None
-    )
-    speed = _speed(inputs, gpu, requirements)
+    others = other_warnings(model, quant, gpu, memory, users=r.peak_users_max, matrix_rate_known=rate is not None)
+    speed = _speed(inputs, gpu, r, chosen)
+    context = largest_context(
+        model, memory.budget.kv, r.peak_users_max, kv_dtype=plan.kv_cache_dtype,
+        tensor_parallel=chosen.tensor_parallel, max_num_batched_tokens=chosen.max_num_batched_tokens,
+    )  # fmt: skip
     explained = (
-        *memory_derivations(model, quant, gpu, memory),
-        *(speed_derivations(inputs, gpu, rate, speed.first_token, requirements) if inputs else ()),
-        *(scale_derivations(speed.units, speed.completion, speed.cost, gpu, requirements) if speed.completion else ()),
+        *memory_derivations(model, quant, gpu, memory, chosen.stated, context, r.peak_users_max),
+        *(_explained(inputs, gpu, rate, speed, r, chosen) if inputs else ()),
     )
     return Sizing(
         plan=plan, hardware=hardware, settings=chosen, model=model.id, gpu=gpu.id,
-        promise_tok_s=requirements.user_tok_s_promise, target_tok_s=requirements.user_tok_s_target, memory=memory,
-        largest_context_at_peak=largest_context(
-            model, memory.budget.kv, requirements.peak_users_max, kv_dtype=plan.kv_cache_dtype,
-            tensor_parallel=chosen.tensor_parallel, max_num_batched_tokens=chosen.max_num_batched_tokens,
-        ),
-        inputs=inputs, tables=speed.tables, completion=speed.completion, units=speed.units,
-        first_token=speed.first_token, cost=speed.cost, launch=_launch(memory, speed.expected_seqs, model),
-        sentence=units_sentence(speed.units, requirements, model.moe is None, chosen.tensor_parallel),
-        warnings=((unfit,) if unfit else ()) + others, derivations={d.key: d for d in explained},
+        promise_tok_s=r.user_tok_s_promise, target_tok_s=r.user_tok_s_target, memory=memory,
+        largest_context_at_peak=context, inputs=inputs, tables=speed.tables, completion=speed.completion,
+        units=speed.units, by_rate=speed.by_rate, first_token=speed.first_token, cost=speed.cost,
+        launch=_launch(memory, speed.expected_seqs, model),
+        sentence=units_sentence(speed.units, r, model.moe is None, chosen.tensor_parallel),
+        warnings=((unfit,) if unfit else ()) + others, gaps=gaps(known, quant, requirements.budget),
+        derivations={d.key: d for d in explained},
     )  # fmt: skip
 
 
@@ -223,13 +238,18 @@ class _Speed(Frozen):
     units: tuple[UnitsNeeded, ...] = ()
     first_token: FirstToken | None = None
     completion: Completion | None = None
+    by_rate: RateNeeded | None = None
     expected_seqs: int = 0
     cost: Cost
 
 
-def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements) -> _Speed:
+def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements, chosen: SizingSettings) -> _Speed:
+    paid = partial(
+        cost, gpu, chosen.tensor_parallel, r.budget, unit_price=chosen.stated.unit_price,
+        utilisation=chosen.utilisation,
+    )  # fmt: skip
     if inputs is None:
-        return _Speed(cost=cost(gpu, 1, None, None, r.budget))
+        return _Speed(cost=paid())
     users = sorted({r.peak_users_min, r.peak_users_max})
     batches = sorted({*TABLE_BATCHES, *users})
     units = tuple(units_needed(inputs, kind, n, r.user_tok_s_target) for n in users for kind in KINDS)
@@ -239,6 +259,22 @@ def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements) -> _Speed
             for kind in KINDS
         },
         units=units, first_token=first_token(inputs), completion=completion(inputs, Kind.BOUND, r.peak_users_max),
+        by_rate=rate_needed(inputs, r, chosen.peak_rate_per_s or offered_rate(r), chosen.utilisation),
         expected_seqs=largest_batch(inputs, Kind.PLANNING, r.user_tok_s_promise),
-        cost=cost(gpu, inputs.tensor_parallel, inputs, units[-1], r.budget),
+        cost=paid(inputs=inputs, needed=units[-1]),
     )  # fmt: skip
+
+
+def _explained(
+    inputs: ThroughputInputs, gpu: Gpu, rate: tuple[float, str] | None, speed: _Speed, r: Requirements,
+    chosen: SizingSettings,
+) -> Iterator[Derivation]:  # fmt: skip
+    words = Speed(inputs, gpu, rate, r, chosen.stated)
+    yield from speed_derivations(words, speed.first_token)
+    yield from (words.row(kind, row.batch) for kind, rows in speed.tables.items() for row in rows)
+    yield from units_derivations(speed.units, r)
+    if speed.by_rate:
+        yield rate_derivation(speed.by_rate, r, chosen.peak_rate_per_s is not None)
+    if speed.completion:
+        yield completion_derivation(speed.completion)
+    yield from cost_derivations(speed.cost, gpu, r, chosen.stated)

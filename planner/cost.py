@@ -10,9 +10,16 @@ from planner.throughput import ThroughputInputs, total_tok_s
 
 
 class Cost(Frozen):
-    """Power and cost per million output tokens at full load, by the planning value; None = an input is unknown."""
+    """Power and cost per million output tokens by the planning value; None = an input is unknown.
+
+    Each unit runs the largest batch that keeps the target, `unit_tok_s` in total. Energy counts loaded hours only;
+    capital is spread over the tokens of the stated hours at `utilisation`.
+    """
 
     unit_power_w: float | None
+    unit_tok_s: float | None
+    unit_capital: float | None
+    utilisation: float
     kwh_per_million_tokens: float | None
     electricity_per_million_tokens: float | None
     capital_per_million_tokens: float | None
@@ -21,14 +28,15 @@ class Cost(Frozen):
 
 
 def cost(
-    gpu: Gpu, tensor_parallel: int, inputs: ThroughputInputs | None, needed: UnitsNeeded | None, budget: Budget
-) -> Cost:
-    """Power and money per million output tokens while every unit runs its largest batch that keeps the target.
+    gpu: Gpu, devices: int, budget: Budget, *, inputs: ThroughputInputs | None = None,
+    needed: UnitsNeeded | None = None, unit_price: float | None = None, utilisation: float = 1.0,
+) -> Cost:  # fmt: skip
+    """Power and money per million output tokens of units with so many `devices` each.
 
-    Power is the board's limit, machine and cooling not counted; capital is spread over the years at the stated hours
-    a day. What rests on an unknown input stays None.
+    Power is the board's limit, machine and cooling not counted. The budget's capital buys all units needed;
+    `unit_price` comes before it. What rests on an unknown input stays None.
     """
-    power = gpu.tdp_w * tensor_parallel if gpu.tdp_w is not None else None
+    power = gpu.tdp_w * devices if gpu.tdp_w is not None else None
     rate = None
     if inputs is not None and needed is not None and needed.largest_batch:
         rate = total_tok_s(inputs, needed.kind, needed.largest_batch)
@@ -36,12 +44,16 @@ def cost(
     electricity = None
     if energy is not None and budget.electricity_per_kwh is not None:
         electricity = energy * budget.electricity_per_kwh
-    capital = None
-    if rate and needed and needed.units and budget.capital is not None and budget.years is not None:
+    capital = unit_price
+    if capital is None and budget.capital is not None and needed is not None and needed.units:
+        capital = budget.capital / needed.units
+    spread = None
+    if rate and capital is not None and budget.years is not None:
         seconds = budget.years * 365 * budget.hours_per_day * 3600
-        capital = budget.capital / (seconds * rate * needed.units) * 1e6
+        spread = capital / (seconds * rate * utilisation) * 1e6
     return Cost(
-        unit_power_w=power, kwh_per_million_tokens=energy, electricity_per_million_tokens=electricity,
-        capital_per_million_tokens=capital, currency=budget.currency,
-        total_per_million_tokens=None if electricity is None or capital is None else electricity + capital,
+        unit_power_w=power, unit_tok_s=rate, unit_capital=capital, utilisation=utilisation,
+        kwh_per_million_tokens=energy, electricity_per_million_tokens=electricity, capital_per_million_tokens=spread,
+        currency=budget.currency,
+        total_per_million_tokens=None if electricity is None or spread is None else electricity + spread,
     )  # fmt: skip

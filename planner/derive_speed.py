@@ -1,0 +1,150 @@
+"""Explanations of the speed side: bound, coverage, planning value, prompts of others, first token."""
+
+from __future__ import annotations
+
+from planner.bands import band
+from planner.catalog import Gpu
+from planner.conditions import Kind
+from planner.derivation import REQUIREMENTS, Derivation, DerivedInput, given
+from planner.requirements import Requirements
+from planner.stated import BY_USER, Stated
+from planner.throughput import (
+    MFU,
+    FirstToken,
+    ThroughputInputs,
+    layer_overhead_us,
+    running_batch,
+    step_s,
+    total_tok_s,
+    weights_read_gb,
+)
+from planner.units import format_duration, format_tok_s
+
+CHECKED = "checked on public runs"
+TITLES = {Kind.BOUND: "Bound", Kind.COVERAGE: "Bound with the experts touched", Kind.PLANNING: "Planning value"}
+
+
+class Speed:
+    """What every explanation of a speed names as its inputs, written once."""
+
+    def __init__(
+        self, inputs: ThroughputInputs, gpu: Gpu, rate: tuple[float, str] | None, r: Requirements, stated: Stated
+    ) -> None:
+        self.inputs, self.requirements = inputs, r
+        by_user = stated.bandwidth_gb_s is not None
+        bandwidth = given("bandwidth", f"{inputs.bandwidth_gb_s:g} GB/s a device", BY_USER if by_user else gpu.source)
+        cache = given("KV per request", f"{inputs.kv_gb_per_request:.3f} GB", "computed at the full context")
+        read = given("always read", f"{inputs.always_read_gb:.2f} GB", "counted by module")
+        routed = given(
+            "experts", f"{inputs.experts_per_token} of {inputs.n_experts}, {inputs.experts_gb:.1f} GB in all",
+            "model's config",
+        )  # fmt: skip
+        active = given("active weights", f"{inputs.active_weight_gb:.2f} GB", "maker's figure where there is one")
+        self.tflops: DerivedInput | None = None
+        if rate:
+            how = BY_USER if stated.matrix_tflops is not None else f"{rate[1]}; {gpu.source}"
+            self.tflops = given("matrix rate", f"{rate[0]:g} TFLOPS", how)
+        touched = (read, *((routed,) if inputs.n_experts else ()), cache, bandwidth)
+        self.given: dict[Kind, tuple[DerivedInput, ...]] = {
+            Kind.BOUND: (active, cache, bandwidth),
+            Kind.COVERAGE: touched,
+            Kind.PLANNING: (
+                *touched,
+                given("share of the bandwidth", f"{inputs.efficiency:g}", CHECKED),
+                given("overhead", f"{layer_overhead_us(inputs.tensor_parallel):g} us a layer", CHECKED),
+                given("prompt and answer", f"{r.input_tokens:,} and {r.output_tokens:,} tokens", REQUIREMENTS),
+                given("MFU", f"{MFU[inputs.family]:g}", CHECKED),
+                *((self.tflops,) if self.tflops else ()),
+            ),
+        }  # fmt: skip
+
+    def formula(self, kind: Kind) -> str:
+        """The formula of a kind of speed, in words."""
+        return {
+            Kind.BOUND: "batch x bandwidth / (active weights read once + batch x KV per request)",
+            Kind.COVERAGE: "experts read = E x (1 - (1 - k/E)^batch); the rest as in the bound",
+            Kind.PLANNING: f"coverage step / {self.inputs.efficiency:g} + layers x overhead + batch x prefill / "
+            "(MFU x answer)",
+        }[kind]
+
+    def assumptions(self, kind: Kind) -> tuple[str, ...]:
+        """What dominates the error of a kind of speed."""
+        routed = bool(self.inputs.n_experts)
+        return {
+            Kind.BOUND: ("only bytes count", *(("the whole batch uses the experts of one token",) if routed else ())),
+            Kind.COVERAGE: ("tokens pick experts uniformly; correlated routing was measured up to 1.5 times faster",),
+            Kind.PLANNING: (
+                "steady state",
+                "every request fills its context",
+                *(() if self.tflops else ("prefill left out: the matrix rate is unknown",)),
+            ),
+        }[kind]
+
+    def explain(self, kind: Kind, key: str, title: str, value: str) -> Derivation:
+        """A figure that is this kind of speed."""
+        return Derivation(
+            key=key, title=title, value=value, formula=self.formula(kind), inputs=self.given[kind],
+            assumptions=self.assumptions(kind), band=band(kind.value, self.inputs.family),
+        )  # fmt: skip
+
+    def row(self, kind: Kind, batch: int) -> Derivation:
+        """One cell of the batch table: the speed of one batch, with what its step reads."""
+        inputs, running = self.inputs, running_batch(self.inputs, batch)
+        step, total = step_s(inputs, kind, running), total_tok_s(inputs, kind, batch)
+        weights, cache = weights_read_gb(inputs, kind, running), running * inputs.kv_gb_per_request
+        found = self.explain(
+            kind, f"{kind.value}@{batch}", f"{TITLES[kind]}, {batch:,} in flight",
+            f"{format_tok_s(total)} in total, {format_tok_s(1 / step)} each",
+        )  # fmt: skip
+        seen = (
+            given("running at once", f"{running:,}", "batch, at most what the KV cache holds"),
+            given("read per step", f"{weights + cache:.1f} GB = {weights:.1f} weights + {cache:.1f} KV", "computed"),
+            given("step", format_duration(step), "computed"),
+        )
+        return found.model_copy(update={"inputs": (*seen, *found.inputs)})
+
+
+def speed_derivations(speed: Speed, first: FirstToken | None) -> tuple[Derivation, ...]:
+    """The three speeds for one user alone, the share of other users' prompts at the peak, and the first token."""
+    inputs, r, tflops = speed.inputs, speed.requirements, speed.tflops
+    result = [
+        speed.explain(kind, kind.value, title, f"{format_tok_s(1 / step_s(inputs, kind, 1))} for one user alone")
+        for kind, title in TITLES.items()
+    ]
+    if first and tflops:
+        floor, planned = format_duration(first.floor_ms / 1000), format_duration(first.planning_ms / 1000)
+        result.append(Derivation(
+            key="first_token", title="Time to first token without a queue",
+            value=f"{floor} at least, {planned} planned",
+            formula="(2 x active parameters x prompt + attention pairs) / matrix rate; the plan adds a fixed part",
+            inputs=(given("prompt", f"{r.input_tokens:,} tokens", REQUIREMENTS), tflops),
+            assumptions=("nobody waits; with more than 8 in flight the wait is queueing", "no prefix is cached"),
+            band=band("first_token", inputs.family),
+        ))  # fmt: skip
+        result.append(_interference(speed, tflops))
+    return tuple(result)
+
+
+def _interference(speed: Speed, tflops: DerivedInput) -> Derivation:
+    inputs, r = speed.inputs, speed.requirements
+    share, step = prompt_share(inputs, r.peak_users_max)
+    return Derivation(
+        key="interference", title=f"Share of a step that other users' prompts take, {r.peak_users_max:,} at once",
+        value=f"{share:.0%}",
+        formula="batch x prefill of one prompt / (MFU x answer) / step: each answer's lifetime carries one prompt of "
+                "every other request",
+        inputs=(given("step", format_duration(step), "planning value"),
+                given("prompt and answer", f"{r.input_tokens:,} and {r.output_tokens:,} tokens", REQUIREMENTS),
+                given("MFU", f"{MFU[inputs.family]:g}", CHECKED), tflops),
+        assumptions=("prompts are spread evenly over time; one long prompt is felt as one long gap",
+                     "no prefix is cached"),
+        band=band("interference"),
+    )  # fmt: skip
+
+
+def prompt_share(inputs: ThroughputInputs, users: int) -> tuple[float, float]:
+    """Share of a planning step that prefill of other requests takes at so many users, and that step in seconds."""
+    running = running_batch(inputs, users)
+    step = step_s(inputs, Kind.PLANNING, running)
+    without = step_s(inputs.model_copy(update={"averages_prefill": False}), Kind.PLANNING, running)
+    return 1 - without / step, step

@@ -1,0 +1,100 @@
+"""Every figure of a sizing prints itself: formula, inputs with sources, assumptions, known error."""
+
+import pytest
+
+from planner.bands import BANDS, band
+from planner.capacity import Sizing, SizingSettings, size
+from planner.catalog import load_catalog
+from planner.conditions import Kind
+from planner.derive_scale import amount_or_unknown
+from planner.errors import UnknownName
+from planner.requirements import Budget, Hardware
+from planner.stated import Stated
+from planner.throughput import KINDS
+from tests.planner.test_capacity import GX10, PLANS, nortia
+
+CATALOG = load_catalog()
+MEMORY = {"weights", "kv_per_token", "kv_per_request", "reserve", "kv_pool", "requests_that_fit", "largest_context"}
+SPEED = {"bound", "coverage", "planning", "first_token", "interference"}
+SCALE = {"units", "units_bound", "units_coverage", "units_planning", "request_rate", "completion", "energy", "cost"}
+
+
+@pytest.fixture(scope="module")
+def favourite() -> Sizing:
+    return size(nortia(budget=Budget(capital=60_000, years=4, electricity_per_kwh=0.3)), PLANS[1], GX10, CATALOG)
+
+
+def test_every_figure_is_explained(favourite: Sizing) -> None:
+    cells = {f"{kind.value}@{row.batch}" for kind in KINDS for row in favourite.tables[kind]}
+    assert set(favourite.derivations) == MEMORY | SPEED | SCALE | cells
+    for found in favourite.derivations.values():
+        assert all((found.title, found.formula, found.value, found.band, found.inputs, found.assumptions or True))
+        assert all(i.value and i.source for i in found.inputs)
+        assert len(found.lines()) >= 4
+    with pytest.raises(UnknownName, match="Did you mean 'planning'"):
+        favourite.derivation("planing")
+
+
+@pytest.mark.parametrize("key", sorted(MEMORY))
+def test_memory_is_explained_where_no_speed_is_known(key: str) -> None:
+    unknown = size(nortia(), PLANS[1], Hardware(gpu="Jetson Thor"), CATALOG)
+    assert set(unknown.derivations) == MEMORY
+    assert unknown.derivation(key).lines()
+
+
+def test_the_bound_at_50_users_prints_the_cases_own_arithmetic(favourite: Sizing) -> None:
+    # Case text: 23.1 GB read per step = 3.0 + 20.1; 590 tok/s in total, 12 each.
+    lines = "\n".join(favourite.derivation("bound@50").lines())
+    assert "590 tok/s in total, 12 tok/s each" in lines
+    assert "23.1 GB = 3.0 weights + 20.1 KV" in lines
+    assert "bandwidth = 273 GB/s a device" in lines
+    assert "14 times as long" in lines
+
+
+def test_a_value_that_is_explained_is_the_value_that_is_shown(favourite: Sizing) -> None:
+    shown = {
+        "weights": "31.2 GB",  # 30.5 B parameters, 8 bit, embeddings 16 bit
+        "kv_per_token": "98,304 B",  # 2 x 48 x 4 x 128 x 2
+        "requests_that_fit": f"{favourite.requests_that_fit:,}",
+        "largest_context": f"{favourite.largest_context_at_peak:,} tokens",
+        "units": "3 (bound), 13 (coverage), 17 (planning)",
+        "completion": "5 min 12 s one by one, 42.4 s together",
+        "request_rate": f"{favourite.by_rate.units}" if favourite.by_rate else "",
+    }
+    assert {key: favourite.derivation(key).value for key in shown} == shown
+
+
+def test_other_users_prompts_take_the_share_that_the_formula_says(favourite: Sizing) -> None:
+    assert favourite.inputs is not None and favourite.inputs.prefill_s is not None
+    row = favourite.row(Kind.PLANNING, 50)
+    assert row is not None
+    # 50 x prefill / (0.3 x 500) of a step of 1 / speed.
+    share = 50 * favourite.inputs.prefill_s / (0.3 * 500) * row.user_tok_s
+    assert favourite.derivation("interference").value == f"{share:.0%}"
+
+
+def test_a_stated_figure_is_named_as_such_and_the_catalogues_is_not() -> None:
+    stated = SizingSettings(stated=Stated(bandwidth_gb_s=300, tdp_w=200, matrix_tflops=100, device_total_gib=119))
+    mine, theirs = (size(nortia(), PLANS[1], GX10, CATALOG, s) for s in (stated, None))
+    for key, name in (("planning@16", "bandwidth"), ("first_token", "matrix rate"), ("energy", "board power"),
+                      ("kv_pool", "device total")):  # fmt: skip
+        by_name = [{i.name: i.source for i in s.derivation(key).inputs}[name] for s in (mine, theirs)]
+        assert by_name[0] == "stated by the user"
+        assert by_name[1] != "stated by the user"
+
+
+def test_bands_are_data_with_rows_and_source() -> None:
+    for found in BANDS.values():
+        assert found.words and found.source
+        if found.mean_error is not None:
+            assert f"{found.mean_error:g} %" in found.words
+    assert "mean error 18 %" in band("planning", "dense")
+    assert "mean error 23 %" in band("planning", "moe")
+    assert band("weights", "moe") == band("weights")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(None, "not stated"), (12.345, "12.35 EUR"), (0.1, "0.10 EUR"), (0.01234, "0.0123 EUR")]
+)
+def test_small_amounts_keep_their_digits(value: float | None, words: str) -> None:
+    assert amount_or_unknown(value, "EUR") == words
