@@ -43,7 +43,7 @@ class Band(NamedTuple):
 
 # Within a band the ratio is taken as one; between batch bands the speed model interpolates.
 BATCHES = (Band("1", 1, 1), Band("2 to 7", 2, 7), Band("8 to 31", 8, 31), Band("32 and more", 32))
-CONTEXTS = (Band("short", 0, 1024), Band("medium", 1025, 8192), Band("long", 8193))
+CONTEXTS = (Band("up to 1k", 0, 1024), Band("1k to 8k", 1025, 8192), Band("over 8k", 8193))
 # Prompt tokens per answer token: from 4 on, prefill of others takes a visible part of every decode step.
 MIXES = (Band("decode-bound", 0, math.nextafter(4, 0)), Band("prefill-heavy", 4))
 
@@ -83,6 +83,7 @@ class MeasuredPoint(Frozen):
 
     id: str
     run: str
+    load_point: str
     at: AwareDatetime
     kind: Kind
     model: str

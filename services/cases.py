@@ -9,10 +9,13 @@ from pydantic import ValidationError
 
 from db.cases import Case, RequirementsVersion
 from db.ids import new_id
+from planner.calibration import Calibration
 from planner.capacity import Sizing, size
 from planner.errors import FliplineError, InputError
 from planner.poc import first_fault
-from planner.requirements import ModelPlan, Requirements
+from planner.requirements import Hardware, ModelPlan, Requirements
+from services.calibrations import calibration, setting_of
+from services.scores import case_score
 from services.workspace import Workspace, now
 
 
@@ -66,21 +69,29 @@ class Sized(NamedTuple):
 
 
 def sizings(ws: Workspace, r: Requirements, hardware_index: int = 0) -> tuple[Sized, ...]:
-    """Every model plan on one of the machines, the favourite first."""
+    """Every model plan on one of the machines, the favourite first, by what the team measured where it did."""
     ordered = sorted(r.model_plans, key=lambda p: not p.favourite)
-    return tuple(_sized(ws, r, plan, hardware_index) for plan in ordered)
+    known = calibration(ws)
+    return tuple(_sized(ws, r, plan, r.hardware[hardware_index], known) for plan in ordered)
 
 
-def _sized(ws: Workspace, r: Requirements, plan: ModelPlan, hardware_index: int) -> Sized:
+def _sized(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware, known: Calibration) -> Sized:
     try:
-        return Sized(plan, size(r, plan, r.hardware[hardware_index], ws.catalog))
+        return Sized(plan, _calibrated(ws, r, plan, hardware, known))
     except FliplineError as e:
         return Sized(plan, None, str(e))
 
 
 def favourite_sizing(ws: Workspace, r: Requirements) -> Sizing:
     """The sizing that the plan rests on: favourite model plan on the first machine."""
-    return size(r, r.favourite_plan, r.hardware[0], ws.catalog)
+    return _calibrated(ws, r, r.favourite_plan, r.hardware[0], calibration(ws))
+
+
+def _calibrated(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware, known: Calibration) -> Sizing:
+    """A sizing by the ratios of the favourite engine, since a ratio belongs to an engine and a sizing names none."""
+    favourite = case_score(ws, r).favourite
+    measured = known.for_(setting_of(ws.catalog, r, plan, hardware, favourite)) if favourite else ()
+    return size(r, plan, hardware, ws.catalog, measured=measured)
 
 
 class Change(NamedTuple):

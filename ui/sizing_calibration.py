@@ -1,0 +1,112 @@
+"""The Sizing page's calibration: measured over bound by regime beside the defaults, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from planner.calibration import Calibration, Group, MeasuredPoint, Setting
+from planner.capacity import Sizing
+from planner.conditions import Kind
+from planner.requirements import Requirements
+from services.calibrations import calibration, exclude, include, setting_of
+from services.scores import case_score
+from services.workspace import Workspace
+from ui.parts import flash, plain, shown_errors
+from ui.session import signed
+from ui.text import t
+
+
+def show(ws: Workspace, requirements: Requirements, sizing: Sizing) -> None:
+    """Ratios of this machine with n and spread, which planning values follow them, and a form to take points out."""
+    known = calibration(ws)
+    engine = case_score(ws, requirements).favourite
+    here = None
+    if engine:
+        here = setting_of(
+            ws.catalog, requirements, sizing.plan, sizing.hardware, engine, sizing.settings.tensor_parallel
+        )
+    groups = [g for g in known.groups if g.setting.gpu == sizing.gpu]
+    st.subheader(t("Calibration"))
+    if not groups:
+        st.markdown(t("No measured runs yet: default constants are used."))
+    else:
+        _replaced(sizing, here)
+        st.dataframe(_table(groups, here), hide_index=True, alt=t("Measured over bound by engine and regime"))
+        for outlier in (o for g in groups for o in g.outliers):
+            st.warning(t("Outlier, not counted: {point}. {reason}.", point=plain(_name(outlier.point)),
+                         reason=plain(outlier.reason)), icon=":material/report:")  # fmt: skip
+    _left_out(known)
+    _choice(ws, known, groups)
+
+
+def _replaced(sizing: Sizing, here: Setting | None) -> None:
+    """Which figures of the page follow the ratios."""
+    if sizing.inputs and sizing.inputs.measured:
+        st.markdown(t("Planning values on this page (speeds, units, cost) follow the ratios marked as used. Bound and "
+                      "coverage stay as computed."))  # fmt: skip
+    elif here is None:
+        st.markdown(t("Default constants are used: no engine passes the gates."))
+    else:
+        st.markdown(
+            t("Default constants are used: {engine} was not measured here at {context} tokens of context, {mix}.",
+              engine=plain(here.engine), context=here.context, mix=t(here.mix))
+        )  # fmt: skip
+
+
+def _table(groups: Sequence[Group], here: Setting | None) -> pd.DataFrame:
+    return pd.DataFrame([
+        {
+            t("Engine"): g.setting.engine,
+            t("Devices"): g.setting.devices,
+            t("Family"): t(g.setting.family),
+            t("Context (tokens)"): g.setting.context,
+            t("Load"): t(g.setting.mix),
+            t("In flight"): g.batches,
+            t("Measured / bound"): f"{g.ratio:.2f}",
+            t("Range"): f"{g.spread[0]:.2f} – {g.spread[1]:.2f}",
+            t("Points (starts)"): f"{g.n} ({g.runs})" + (f" · {t('few')}" if g.few else ""),
+            t("Default"): f"{g.default_ratio:.2f}",
+            t("Kind"): t(g.kind.value),
+            t("Used"): g.setting == here and g.kind is Kind.MEASURED,
+        }
+        for g in groups
+    ])  # fmt: skip
+
+
+def _name(p: MeasuredPoint) -> str:
+    return f"{p.setting.engine}, {p.load_point}, run {p.run[:8]}"
+
+
+def _left_out(known: Calibration) -> None:
+    """Figures that calibrate nothing, each with the reason."""
+    rows = [
+        {t("Figure"): x.evidence, t("Left out"): how, t("Because"): x.reason}
+        for how, found in ((t("by the team"), known.excluded), (t("not usable"), known.passed_over))
+        for x in found
+    ]
+    if rows:
+        with st.expander(t("Left out: {n}", n=len(rows))):
+            st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Figures left out of the calibration, and why"))
+
+
+def _choice(ws: Workspace, known: Calibration, groups: Sequence[Group]) -> None:
+    """A form that takes one point out with a reason, or back in."""
+    counted = {p.id: f"{_name(p)}: {p.ratio:.2f}" for g in groups for p in g.points}
+    outliers = {o.point.id: f"{_name(o.point)}: {o.point.ratio:.2f}" for g in groups for o in g.outliers}
+    taken_out = {x.evidence: x.reason for x in known.excluded}
+    labels = counted | outliers | {id: f"{id} ({reason})" for id, reason in taken_out.items()}
+    if not labels:
+        return
+    with st.popover(t("Take a point out, or back in"), icon=":material/tune:"), st.form("calibration", border=False):
+        point = st.selectbox(t("Point"), list(labels), format_func=lambda id: labels[id])
+        reason = st.text_input(t("Reason"), placeholder=t("what was wrong with the run"))
+        out = st.form_submit_button(t("Take out"))
+        back = st.form_submit_button(t("Put back"))
+    if (out or back) and (name := signed()):
+        with shown_errors():
+            (exclude if out else include)(ws, point, reason, name)
+            flash(t("Calibration changed: {point}", point=labels[point]))
+            st.rerun()
