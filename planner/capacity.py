@@ -185,7 +185,7 @@ def size(
     model, known, quant = catalog.model(plan.model), catalog.gpu(hardware.gpu), quantization(plan.quantization)
     gpu = with_stated(known, quant, chosen.stated)
     r = requirements.model_copy(update={"budget": budget_with(requirements.budget, chosen.stated)})
-    memory = footprint(model, quant, gpu, _fit_settings(r, plan, hardware, chosen))
+    memory = footprint(model, quant, gpu, fit_settings(r, plan, hardware, chosen))
     rate = matrix_rate(quant, gpu)
     inputs = None
     if memory.requests_that_fit and gpu.bandwidth_gb_s is not None:
@@ -213,7 +213,8 @@ def size(
     )  # fmt: skip
 
 
-def _fit_settings(r: Requirements, plan: ModelPlan, hardware: Hardware, chosen: SizingSettings) -> FitSettings:
+def fit_settings(r: Requirements, plan: ModelPlan, hardware: Hardware, chosen: SizingSettings) -> FitSettings:
+    """What decides the memory, from requirements, plan, machine and settings."""
     return FitSettings(
         context_tokens=r.context_tokens, kv_dtype=plan.kv_cache_dtype, devices=chosen.tensor_parallel,
         tenants_gb=hardware.other_tenants_gb, max_num_seqs=chosen.max_num_seqs or max(16, r.peak_users_max),
