@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from planner.architecture import check_tensor_parallel
 from planner.catalog import Gpu, Model
+from planner.device_memory import DeviceMemory, MemoryBudget, device_memory, memory_budget
 from planner.errors import InputError
 from planner.frozen import Frozen
+from planner.kv_blocks import EngineKv, engine_kv
 from planner.memory import (
-    DeviceMemory,
-    EngineKv,
-    MemoryBudget,
     Reserve,
     Weights,
-    device_memory,
-    engine_kv,
     kv_bytes_per_request,
     kv_bytes_per_token,
-    memory_budget,
     reserve,
+    stage_weights,
     weight_bytes,
 )
-from planner.quantization import QUANTIZATIONS, Quantization, runs_natively
+from planner.quantization import QUANTIZATIONS, Quantization, check_runs, runs_natively
 from planner.units import format_gb, format_gib
 
 SMALLER_FORMATS = ("fp8", "int4")
 
 
 class FitSettings(Frozen):
-    """What decides the memory besides model and device. `devices` share one copy of the model (tensor parallel)."""
+    """What decides the memory besides model and device.
 
-    context_tokens: int = Field(ge=1)
+    `devices` share every layer of one copy of the model (tensor parallel); `pipeline_parallel` such groups share its
+    layers. `tenants_gb` (decimal GB) is what other programs on the device hold: embedding model, reranker.
+    """
+
+    context_tokens: int = Field(ge=1, le=100_000_000)
     kv_dtype: str = "fp16"
-    devices: int = Field(default=1, ge=1)
-    tenants_gb: float = Field(default=0.0, ge=0)
+    devices: int = Field(default=1, ge=1, le=64)
+    pipeline_parallel: int = Field(default=1, ge=1, le=64)
+    tenants_gb: float = Field(default=0.0, ge=0, le=10_000)
     max_num_seqs: int = Field(default=256, ge=1)
     max_num_batched_tokens: int = Field(default=8192, ge=16)
+    prefix_caching: bool = True
     fraction: float | None = Field(default=None, gt=0, le=1)
 
 
@@ -59,23 +61,32 @@ class Footprint(Frozen):
 
 
 def footprint(model: Model, quant: Quantization, gpu: Gpu, settings: FitSettings) -> Footprint:
-    """Split the device and count requests. Raises InputError for what is not modelled, unknown or does not divide."""
-    devices, context = settings.devices, settings.context_tokens
-    check_tensor_parallel(model, devices)
+    """Split the device of the fullest pipeline stage and count requests.
+
+    Raises InputError for what is not modelled, unknown, does not divide or cannot run on this device.
+    """
+    check_runs(quant, gpu.compute_capability, gpu.name)
+    devices, stages = settings.devices, settings.pipeline_parallel
     device = device_memory(gpu, settings.tenants_gb, settings.fraction)
     weights = weight_bytes(model, quant)
-    kept = reserve(model, settings.max_num_seqs, settings.max_num_batched_tokens, devices)
+    held = stage_weights(model, weights, devices, stages)
+    kept = [
+        reserve(model, settings.max_num_seqs, settings.max_num_batched_tokens, devices, last_stage=s == stages - 1)
+        for s in range(stages)
+    ]
+    fullest = max(range(stages), key=lambda s: held[s] + kept[s].total)
     budget = memory_budget(
-        device_total=device.total, outside=device.outside, tenants=device.tenants, weights=weights.total / devices,
-        reserve=kept.total,
+        device_total=device.total, outside=device.outside, tenants=device.tenants, weights=held[fullest],
+        reserve=kept[fullest].total,
     )  # fmt: skip
     return Footprint(
-        settings=settings, device=device, weights=weights, reserve=kept, budget=budget,
-        kv_bytes_per_token=kv_bytes_per_token(model, settings.kv_dtype, devices),
-        kv_bytes_per_request=kv_bytes_per_request(model, context, settings.kv_dtype, devices),
+        settings=settings, device=device, weights=weights, reserve=kept[fullest], budget=budget,
+        kv_bytes_per_token=kv_bytes_per_token(model, settings.kv_dtype, devices, stages),
+        kv_bytes_per_request=kv_bytes_per_request(model, settings.context_tokens, settings.kv_dtype, devices, stages),
         engine_kv=engine_kv(
-            model, budget.kv, context, kv_dtype=settings.kv_dtype, tensor_parallel=devices,
-            max_num_batched_tokens=settings.max_num_batched_tokens,
+            model, budget.kv, settings.context_tokens, kv_dtype=settings.kv_dtype, tensor_parallel=devices,
+            pipeline_parallel=stages, max_num_batched_tokens=settings.max_num_batched_tokens,
+            prefix_caching=settings.prefix_caching,
         ),
     )  # fmt: skip
 
@@ -87,7 +98,8 @@ def memory_warning(model: Model, quant: Quantization, gpu: Gpu, found: Footprint
     budget, settings = found.budget, found.settings
     weights = format_gb(found.weights.total)
     if budget.shortfall:
-        devices = "a device" if settings.devices == 1 else f"{settings.devices} devices, each"
+        count = settings.devices * settings.pipeline_parallel
+        devices = "a device" if count == 1 else f"{count} devices, each"
         total = f"{format_gb(budget.device_total)} ({format_gib(budget.device_total)})"
         what = f"{weights} of weights do not fit {devices} of {total}"
         detail = (
@@ -107,7 +119,7 @@ def _ways_out(model: Model, quant: Quantization, gpu: Gpu, settings: FitSettings
     def fits(format: Quantization, **changed: float) -> bool:
         try:
             return footprint(model, format, gpu, settings.model_copy(update=changed)).requests_that_fit > 0
-        except InputError:  # heads that do not divide over that many devices
+        except InputError:  # heads that do not divide over that many devices, a format that does not run here
             return False
 
     ways = [f"{n} devices" for n in (2, 4, 8) if n > settings.devices and fits(quant, devices=n)][:1]

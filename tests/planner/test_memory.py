@@ -6,21 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.architecture import cache_layers, modules
+from planner.architecture import modules
 from planner.catalog import Model, load_catalog
+from planner.device_memory import device_memory, memory_budget
 from planner.errors import InputError
 from planner.fit import FitSettings, footprint, memory_warning
-from planner.memory import (
-    device_memory,
-    engine_kv,
-    kv_bytes_per_request,
-    kv_bytes_per_token,
-    largest_context,
-    memory_budget,
-    requests_that_fit,
-    reserve,
-    weight_bytes,
-)
+from planner.kv_blocks import engine_kv, largest_context
+from planner.kv_layers import cache_layers
+from planner.memory import kv_bytes_per_request, kv_bytes_per_token, requests_that_fit, reserve, weight_bytes
 from planner.quantization import QUANTIZATIONS, quantization
 from planner.units import GB, GIB
 
@@ -213,7 +206,7 @@ MODELS = st.sampled_from(sorted(CATALOG.models.values(), key=lambda m: m.id))
 @given(
     model=MODELS,
     quant=st.sampled_from(sorted(QUANTIZATIONS)),
-    gpu=st.sampled_from(["GB10", "H100", "RTX 4090", "B200", "MI300X", "L4"]),
+    gpu=st.sampled_from(["GB10", "H100", "RTX 4090", "B200", "RTX 3090", "L4"]),
     context=st.integers(16, 131_072),
     tenants=st.floats(0, 15),
 )
