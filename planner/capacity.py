@@ -13,7 +13,7 @@ from planner.conditions import Kind
 from planner.cost import Cost, cost
 from planner.derivation import Derivation
 from planner.derive_memory import memory_derivations
-from planner.derive_scale import completion_derivation, cost_derivations, rate_derivation, units_derivations
+from planner.derive_scale import completion_derivations, cost_derivations, rate_derivation, units_derivations
 from planner.derive_speed import Speed, speed_derivations
 from planner.errors import InputError, UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
@@ -277,5 +277,5 @@ def _explained(
     if speed.by_rate:
         yield rate_derivation(speed.by_rate, r, chosen.peak_rate_per_s is not None)
     if speed.completion:
-        yield completion_derivation(speed.completion)
+        yield from completion_derivations(speed.completion)
     yield from cost_derivations(speed.cost, gpu, r, chosen.stated)

@@ -8,7 +8,7 @@ from planner.cost import Cost
 from planner.derivation import REQUIREMENTS, UNKNOWN, Derivation, given
 from planner.request_rate import RateNeeded
 from planner.requirements import Requirements
-from planner.scaling import UnitsNeeded
+from planner.scaling import BY_KIND, UnitsNeeded
 from planner.stated import BY_USER, Stated
 from planner.throughput import Completion
 from planner.units import format_duration, format_tok_s
@@ -17,20 +17,36 @@ from planner.units import format_duration, format_tok_s
 def units_derivations(units: tuple[UnitsNeeded, ...], r: Requirements) -> tuple[Derivation, ...]:
     """Units at the upper end of the peak: all three kinds together, and each by itself."""
     at_peak = [u for u in units if u.users == r.peak_users_max]
-    every = _units("units", f"Units for {r.peak_users_max:,} users", at_peak, r)
-    each = (_units(f"units_{u.kind.value}", f"Units for {u.users:,} users, {u.kind.value}", [u], r) for u in at_peak)
-    return (every, *each)
+    together = ", ".join(f"{u.units or 'none'} ({u.kind.value})" for u in at_peak)
+    every = _units("units", f"Units for {r.peak_users_max:,} users", together, at_peak, r)
+    return (every, *(_units(f"units_{u.kind.value}", f"Units {BY_KIND[u.kind]}", _count(u), [u], r) for u in at_peak))
 
 
-def _units(key: str, title: str, counted: list[UnitsNeeded], r: Requirements) -> Derivation:
-    largest = [given(f"largest batch, {u.kind.value}", f"{u.largest_batch:,}", "batch table") for u in counted]
-    totals = [given(f"total of one unit, {u.kind.value}", format_tok_s(u.unit_tok_s), "batch table") for u in counted]
+def _count(u: UnitsNeeded) -> str:
+    if u.units is None:
+        return "out of reach"
+    return f"{u.units:,} {'unit' if u.units == 1 else 'units'}"
+
+
+def _units(key: str, title: str, value: str, counted: list[UnitsNeeded], r: Requirements) -> Derivation:
+    users, target = r.peak_users_max, f"{r.user_tok_s_target:g} tok/s"
+
+    def by_user(u: UnitsNeeded) -> str:
+        if u.units_by_user is None:
+            return f"none: one user alone gets {format_tok_s(u.alone_tok_s)}"
+        return f"{u.units_by_user:,} = {users:,} / {u.largest_batch:,}, rounded up"
+
     return Derivation(
-        key=key, title=title, value=", ".join(f"{u.units or 'none'} ({u.kind.value})" for u in counted),
+        key=key, title=title, value=value,
         formula="the larger of users x target / total of one unit, and users / largest batch that keeps the target; "
                 "one more is the spare",
-        inputs=(given("users and target", f"{r.peak_users_max:,} at {r.user_tok_s_target:g} tok/s", REQUIREMENTS),
-                *largest, *totals),
+        inputs=(given("users and target", f"{users:,} at {target}", REQUIREMENTS),
+                *(given(f"by speed per user, {u.kind.value}", by_user(u), f"largest batch that keeps {target}")
+                  for u in counted),
+                *(given(f"by total, {u.kind.value}",
+                        f"{u.units_by_total:,} = {u.needed_tok_s:,.0f} / {u.unit_tok_s:,.0f}, rounded up",
+                        f"total of one unit with all {users:,} in flight") for u in counted),
+                *(given(f"decides, {u.kind.value}", u.binding, "the larger of both") for u in counted)),
         assumptions=("users are spread evenly over units", "all generate at the same moment"),
         band=band("units"),
     )  # fmt: skip
@@ -40,7 +56,7 @@ def rate_derivation(rate: RateNeeded, r: Requirements, by_user: bool) -> Derivat
     """Units for a peak of requests per second."""
     return Derivation(
         key="request_rate", title=f"Units for {rate.peak_rate_per_s:.3g} requests/s",
-        value="none" if rate.units is None else f"{rate.units:,}",
+        value="out of reach" if rate.units is None else f"{rate.units:,} {'unit' if rate.units == 1 else 'units'}",
         formula="peak rate / (requests/s of one unit x utilisation), rounded up; one more is the spare",
         inputs=(given("peak rate", f"{rate.peak_rate_per_s:.3g} requests/s",
                       BY_USER if by_user else f"{REQUIREMENTS}: users x requests per user and minute / 60"),
@@ -53,17 +69,26 @@ def rate_derivation(rate: RateNeeded, r: Requirements, by_user: bool) -> Derivat
     )  # fmt: skip
 
 
-def completion_derivation(together: Completion) -> Derivation:
-    """Sequential against batched completion."""
-    return Derivation(
-        key="completion", title="Last of the users served",
-        value=f"{format_duration(together.sequential_s)} one by one, {format_duration(together.batched_s)} together",
-        formula="one by one: users x answer x step alone; together: answer x step of the whole batch",
-        inputs=(given("answer", f"{together.output_tokens:,} tokens", REQUIREMENTS),
-                given("read per step", f"{together.step_gb:.1f} GB = {together.step_weights_gb:.1f} weights + "
-                      f"{together.step_kv_gb:.1f} KV", "bound")),
-        assumptions=("prefill and the engine's own time left out",),
-        band=band("completion"),
+def completion_derivations(together: Completion) -> tuple[Derivation, Derivation]:
+    """When the last user is served: one after the other, and all at once."""
+    answer = given("answer", f"{together.output_tokens:,} tokens", REQUIREMENTS)
+    users = given("users", f"{together.users:,}", REQUIREMENTS)
+    read = given("read per step", f"{together.step_gb:.1f} GB = {together.step_weights_gb:.1f} weights + "
+                 f"{together.step_kv_gb:.1f} KV", "bound")  # fmt: skip
+    alike = {"assumptions": ("prefill and the engine's own time left out",), "band": band("completion")}
+    return (
+        Derivation(
+            key="completion_sequential", title=f"Last of {together.users:,} users, one after the other",
+            value=format_duration(together.sequential_s), formula="users x answer x step of one alone",
+            inputs=(users, answer), **alike,
+        ),
+        Derivation(
+            key="completion_batched", title=f"Last of {together.users:,} users, all at once",
+            value=format_duration(together.batched_s),
+            formula="answer x step of the whole batch; those beyond the KV cache follow in waves",
+            inputs=(users, answer, read,
+                    given("times sooner", f"{together.speed_up:.1f}", "one after the other / all at once")), **alike,
+        ),
     )  # fmt: skip
 
 

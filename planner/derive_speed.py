@@ -9,6 +9,7 @@ from planner.derivation import REQUIREMENTS, Derivation, DerivedInput, given
 from planner.requirements import Requirements
 from planner.stated import BY_USER, Stated
 from planner.throughput import (
+    FIRST_TOKEN,
     MFU,
     FirstToken,
     ThroughputInputs,
@@ -106,23 +107,34 @@ class Speed:
 
 def speed_derivations(speed: Speed, first: FirstToken | None) -> tuple[Derivation, ...]:
     """The three speeds for one user alone, the share of other users' prompts at the peak, and the first token."""
-    inputs, r, tflops = speed.inputs, speed.requirements, speed.tflops
+    inputs, tflops = speed.inputs, speed.tflops
     result = [
         speed.explain(kind, kind.value, title, f"{format_tok_s(1 / step_s(inputs, kind, 1))} for one user alone")
         for kind, title in TITLES.items()
     ]
     if first and tflops:
-        floor, planned = format_duration(first.floor_ms / 1000), format_duration(first.planning_ms / 1000)
-        result.append(Derivation(
-            key="first_token", title="Time to first token without a queue",
-            value=f"{floor} at least, {planned} planned",
-            formula="(2 x active parameters x prompt + attention pairs) / matrix rate; the plan adds a fixed part",
-            inputs=(given("prompt", f"{r.input_tokens:,} tokens", REQUIREMENTS), tflops),
-            assumptions=("nobody waits; with more than 8 in flight the wait is queueing", "no prefix is cached"),
-            band=band("first_token", inputs.family),
-        ))  # fmt: skip
-        result.append(_interference(speed, tflops))
+        result += [*_first_token(speed, first, tflops), _interference(speed, tflops)]
     return tuple(result)
+
+
+def _first_token(speed: Speed, first: FirstToken, tflops: DerivedInput) -> tuple[Derivation, Derivation]:
+    prompt = given("prompt", f"{speed.requirements.input_tokens:,} tokens", REQUIREMENTS)
+    at_peak = given("prefill at peak", format_duration(first.prefill_ms_at_peak / 1000), "operations / matrix rate")
+    fixed_ms, share = FIRST_TOKEN[speed.inputs.family]
+    alike = {"assumptions": ("nobody waits; with more than 8 in flight the wait is queueing", "no prefix is cached"),
+             "band": band("first_token", speed.inputs.family)}  # fmt: skip
+    return (
+        Derivation(
+            key="first_token_floor", title="First token, at least", value=format_duration(first.floor_ms / 1000),
+            formula="the longer of (2 x active parameters x prompt + attention pairs) / matrix rate, and one reading "
+                    "of the weights",
+            inputs=(prompt, tflops, at_peak), **alike,
+        ),
+        Derivation(
+            key="first_token", title="First token without a queue", value=format_duration(first.planning_ms / 1000),
+            formula=f"{fixed_ms:g} ms + prefill at peak / {share:g}", inputs=(prompt, tflops, at_peak), **alike,
+        ),
+    )  # fmt: skip
 
 
 def _interference(speed: Speed, tflops: DerivedInput) -> Derivation:
