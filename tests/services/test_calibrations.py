@@ -1,0 +1,144 @@
+"""The shipped "two cores" runs as ratios that were worked out by hand, points taken out, and devices by their names."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from planner.conditions import Kind
+from planner.errors import InputError, UnknownName
+from planner.throughput import step_s
+from services.calibrations import calibration, exclude, include, machine
+from services.cases import favourite_sizing, sizings
+from services.shipped import CASES, install
+from services.workspace import open_workspace
+
+# Tiny Llama in fp32. A step reads 4 x (196,608 of attention + 528,384 of MLP) + 908 x 256 of output projection =
+# 3,132,416 weights, 12.53 MB; one request of 64 + 32/2 = 80 tokens adds 80 x 4 layers x 2 x 2 heads x 64 x 4 B =
+# 0.328 MB. At 13.5 GB/s: 0.952 ms for one, 1.122 ms for eight.
+STEP_MS = {1: (12.529664 + 0.32768) / 13.5, 8: (12.529664 + 8 * 0.32768) / 13.5}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """The workspace with the case "two cores" alone, and its requirements."""
+    folder = tmp_path_factory.mktemp("two")
+    ws = open_workspace(folder / "home", url=f"sqlite:///{folder}/flipline.db")
+    install(ws, CASES / "two-cores.yaml")
+    case = ws.store.cases.get("two-cores")
+    version = ws.store.cases.current_requirements(case.id)
+    yield SimpleNamespace(ws=ws, requirements=version.requirements())
+    ws.store.close()
+
+
+def group(ws, engine, batches):
+    return next(g for g in calibration(ws).groups if (g.setting.engine, g.batches) == (engine, batches))
+
+
+def test_one_request_on_vllm(two):
+    found = group(two.ws, "vllm", "1")
+    # median times per token of the three starts: 4.193, 4.379 and 3.541 ms
+    assert [p.measured_tok_s for p in sorted(found.points, key=lambda p: p.measured_tok_s)] == pytest.approx(
+        [1000 / 4.379, 1000 / 4.193, 1000 / 3.541], rel=1e-3
+    )
+    assert found.ratio == pytest.approx(STEP_MS[1] / 4.193, rel=1e-3)  # 0.227
+    assert found.spread == pytest.approx((STEP_MS[1] / 4.379, STEP_MS[1] / 3.541), rel=1e-3)
+    assert (found.setting.gpu, found.setting.family, found.kind) == ("two-cpu-cores", "dense", Kind.MEASURED)
+    assert (found.setting.context, found.setting.mix, found.few) == ("up to 1k", "decode-bound", True)
+    # the defaults know neither Python nor one compute thread: 0.952 ms / (0.952 ms / 0.8 + 4 layers x 20 us)
+    assert found.default_ratio == pytest.approx(STEP_MS[1] / (STEP_MS[1] / 0.8 + 0.08), rel=1e-3)
+
+
+def test_llama_server_is_another_engine(two):
+    assert group(two.ws, "llama-server", "1").ratio == pytest.approx(STEP_MS[1] / 1.205, rel=1e-3)  # 0.79
+
+
+def test_sixteen_requests_on_eight_slots_are_a_batch_of_eight_and_a_quiet_start_is_an_outlier(two):
+    found = group(two.ws, "vllm", "8 to 31")
+    # eight in flight 6.678, 6.391 ms; sixteen 6.612, 6.503 and, on the third start, 5.810 ms
+    assert {p.batch for p in found.points} == {8}
+    assert found.ratio == pytest.approx((STEP_MS[8] / 6.612 + STEP_MS[8] / 6.503) / 2, rel=1e-3)  # 0.171
+    (outlier,) = found.outliers
+    assert outlier.point.load_point == "overload"
+    assert outlier.point.ratio == pytest.approx(STEP_MS[8] / 5.810, rel=1e-3)
+
+
+def test_what_cannot_calibrate_is_listed_with_the_reason(two):
+    reasons = [p.reason for p in calibration(two.ws).passed_over]
+    assert reasons.count("peak: open load: how many ran at once is not stated.") == 6
+    assert [x for x in reasons if x.startswith("invalid run: concurrency-not-reached")] == reasons[-1:]
+    assert len(reasons) == 7
+
+
+def test_a_sizing_at_other_lengths_than_measured_keeps_the_defaults(two):
+    # the case counts on 2,048 tokens of context, the runs read 80
+    assert favourite_sizing(two.ws, two.requirements).inputs.measured == ()
+
+
+def test_a_sizing_in_the_measured_regime_follows_the_runs(two):
+    near = two.requirements.model_copy(update={"context_tokens": 96})
+    sizing = favourite_sizing(two.ws, near)
+    assert sizings(two.ws, near)[0].sizing == sizing
+    assert [(m.batch, m.n) for m in sizing.inputs.measured] == [(1, 3), (3, 6), (8, 4)]
+    # at one request the plan says what was measured, but for the 16 tokens more that this sizing counts
+    step = (12.529664 + 96 * 0.004096) / 13.5 / (STEP_MS[1] / 4.193)
+    assert step_s(sizing.inputs, Kind.PLANNING, 1) * 1000 == pytest.approx(step, rel=1e-3)
+
+
+def test_a_point_is_taken_out_with_a_reason_and_put_back(two):
+    before = calibration(two.ws)
+    worst = min(group(two.ws, "vllm", "1").points, key=lambda p: p.ratio)
+    with pytest.raises(InputError, match="counted already"):
+        include(two.ws, worst.id, "it was fine", "Lee")
+    exclude(two.ws, worst.id, " a backup ran beside it ", "Lee")
+    after = calibration(two.ws)
+    (left_out,) = after.excluded
+    assert (left_out.evidence, left_out.reason[:4]) == (worst.id, "Lee,")
+    assert left_out.reason.endswith(": a backup ran beside it")
+    # 4.193 and 3.541 ms are left
+    assert group(two.ws, "vllm", "1").ratio == pytest.approx((STEP_MS[1] / 4.193 + STEP_MS[1] / 3.541) / 2, rel=1e-3)
+    with pytest.raises(InputError, match="taken out already"):
+        exclude(two.ws, worst.id, "twice", "Kim")
+    include(two.ws, worst.id, "it had ended before", "Kim")
+    assert calibration(two.ws) == before
+    assert [(c.used, c.author) for c in two.ws.store.calibrations.all()] == [(False, "Lee"), (True, "Kim")]
+
+
+def test_nobody_and_no_reason_change_nothing(two):
+    chosen = group(two.ws, "vllm", "1").points[0].id
+    with pytest.raises(InputError, match="nobody is named"):
+        exclude(two.ws, chosen, "reason", " ")
+    with pytest.raises(InputError, match="no reason is given"):
+        exclude(two.ws, chosen, " ", "Lee")
+    with pytest.raises(InputError, match="not stored"):
+        exclude(two.ws, "nothing", "reason", "Lee")
+    assert calibration(two.ws).excluded == ()
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpu"),
+    [
+        ("NVIDIA H100 80GB HBM3", "nvidia-h100-80gb-sxm"),
+        ("NVIDIA H100 PCIe", "nvidia-h100-80gb-pcie"),
+        ("NVIDIA A100-SXM4-80GB", "nvidia-a100-80gb-sxm"),
+        ("NVIDIA A100 80GB PCIe", "nvidia-a100-80gb-pcie"),
+        ("NVIDIA GB10", "nvidia-gb10-dgx-spark"),
+        ("NVIDIA GeForce RTX 4090", "nvidia-rtx-4090"),
+        ("NVIDIA L40S", "nvidia-l40s"),
+        ("cpu: Some Processor", "two-cpu-cores"),
+    ],
+)
+def test_a_device_by_the_name_that_its_driver_gives(two, driver, gpu):
+    assert machine(two.ws.catalog, driver, two.requirements).id == gpu
+
+
+@pytest.mark.parametrize("driver", ["NVIDIA H100 NVL", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA"])
+def test_a_device_that_may_be_another_is_unknown(two, driver):
+    with pytest.raises(UnknownName):
+        machine(two.ws.catalog, driver, two.requirements)
+
+
+def test_a_case_without_runs_knows_no_ratio(shipped):
+    known = calibration(shipped)
+    assert (known.groups, known.excluded, known.passed_over) == ((), (), ())
