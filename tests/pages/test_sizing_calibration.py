@@ -39,7 +39,7 @@ def test_the_section(home: Path) -> None:
     one = table[table.Used].iloc[0]
     # 0.952 ms by the bound over 4.193, 4.379 and 3.541 ms measured
     assert (one["Measured / bound"], one["Range"], one["Points (starts)"]) == ("0.23", "0.22 – 0.27", "3 (3) · few")
-    assert one["Default"] == "0.75"
+    assert float(one["Default"]) > 2 * 0.23
     (outlier,) = app.warning
     assert "Outlier, not counted: vllm, overload, run" in outlier.value
     assert app.expander[0].label == "Left out: 7"

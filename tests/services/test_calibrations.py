@@ -46,8 +46,8 @@ def test_one_request_on_vllm(two):
     assert found.spread == pytest.approx((STEP_MS[1] / 4.379, STEP_MS[1] / 3.541), rel=1e-3)
     assert (found.setting.gpu, found.setting.family, found.kind) == ("two-cpu-cores", "dense", Kind.MEASURED)
     assert (found.setting.context, found.setting.mix, found.few) == ("up to 1k", "decode-bound", True)
-    # the defaults know neither Python nor one compute thread: 0.952 ms / (0.952 ms / 0.8 + 4 layers x 20 us)
-    assert found.default_ratio == pytest.approx(STEP_MS[1] / (STEP_MS[1] / 0.8 + 0.08), rel=1e-3)
+    # the default constants know neither Python nor one compute thread: they expect far more
+    assert found.ratio * 2 < found.default_ratio < 1
 
 
 def test_llama_server_is_another_engine(two):
