@@ -113,6 +113,21 @@ def vision_parameters(model: Model) -> int:
     return tower.layers * (4 * h * h + tower.matrices * h * tower.intermediate_size) + tower.projector
 
 
+def linear_attention_parameters(model: Model) -> int:
+    """Parameters of the layers with a fixed state, which `attention` includes; 0 without any."""
+    linear = model.linear_attention
+    return linear.layers * _linear(linear, model.hidden_size) if linear else 0
+
+
+def draft_parameters(model: Model) -> int:
+    """Parameters of the draft layers: each is one attention layer and one MLP or one layer of experts."""
+    counted, linear, moe = modules(model), model.linear_attention, model.moe
+    attending = linear.full_attention_layers if linear else model.num_hidden_layers
+    attention = (counted.attention - linear_attention_parameters(model)) // attending
+    feeding = moe.moe_layers if moe else _dense_mlp_layers(model)
+    return model.mtp_layers * (attention + (counted.mlp + counted.router + counted.experts) // max(1, feeding))
+
+
 def _dense_mlp_layers(model: Model) -> int:
     if model.mlp_layers is not None:
         return model.mlp_layers
@@ -129,7 +144,7 @@ def _attention(model: Model) -> int:
     gate = 2 if isinstance(linear, GatedDeltaNet) and linear.attn_output_gate else 1
     own = h * model.head_dim * ((1 + gate) * heads + 2 * model.num_key_value_heads)
     if linear:
-        return linear.full_attention_layers * own + linear.layers * _linear(linear, h)
+        return linear.full_attention_layers * own + linear_attention_parameters(model)
     shared = model.global_attention
     if shared and model.sliding_window:
         kv = (1 if shared.k_eq_v else 2) * shared.num_key_value_heads

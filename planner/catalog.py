@@ -16,9 +16,13 @@ from pydantic import Field, ValidationError, model_validator
 from planner.engine_facts import Engine, load_engines
 from planner.errors import InputError, SchemaTooNew, UnknownName
 from planner.frozen import Frozen
+from planner.units import GB, GIB
 
 CATALOG_SCHEMA = 1
 REPOSITORY_CATALOG = Path(__file__).resolve().parent.parent / "catalog"
+
+LOWEST_BANDWIDTH_GB_S = 5.0
+LARGEST_MEMORY_GB = 10_000.0
 
 Confidence = Literal["high", "medium", "low"]
 Count = Annotated[int, Field(ge=1, le=10**9)]
@@ -168,11 +172,11 @@ class Gpu(Frozen):
     id: str = Field(min_length=1)
     name: str
     aliases: tuple[str, ...] = ()
-    memory_gb: float | None = Field(gt=0)
-    device_total_gib: float | None = Field(gt=0)
+    memory_gb: float | None = Field(gt=0, le=LARGEST_MEMORY_GB)
+    device_total_gib: float | None = Field(gt=0, le=LARGEST_MEMORY_GB)
     usable_gb: float | None = Field(default=None, gt=0)
     unified_memory: bool
-    bandwidth_gb_s: float | None = Field(gt=0)
+    bandwidth_gb_s: float | None = Field(gt=0, le=1_000_000)
     dense_tflops: Mapping[str, float | None] = {}
     measured_gemm_tflops: Mapping[str, float | None] = {}
     compute_capability: str | None = None
@@ -182,6 +186,20 @@ class Gpu(Frozen):
     sources: tuple[str, ...] = Field(min_length=1)
     confidence: Confidence
     note: str = ""
+
+    @model_validator(mode="after")
+    def _units_are_not_mixed_up(self) -> Gpu:
+        """A driver reports at most the size on the box, in GiB; a bandwidth below 5 GB/s was stated in TB/s."""
+        if self.device_total_gib and self.memory_gb and self.device_total_gib > self.memory_gb:
+            raise ValueError(
+                f"device_total_gib {self.device_total_gib:g} is above memory_gb {self.memory_gb:g}: GB stated as GiB? "
+                f"({self.device_total_gib:g} GB are {self.device_total_gib * GB / GIB:.1f} GiB)."
+            )
+        if self.usable_gb and self.device_total_gib and self.usable_gb * GB > self.device_total_gib * GIB:
+            raise ValueError(f"usable_gb {self.usable_gb:g} is above the device's {self.device_total_gib:g} GiB.")
+        if self.bandwidth_gb_s and self.bandwidth_gb_s < LOWEST_BANDWIDTH_GB_S:
+            raise ValueError(f"bandwidth_gb_s {self.bandwidth_gb_s:g} is too low: TB/s stated as GB/s?")
+        return self
 
     @property
     def source(self) -> str:

@@ -16,7 +16,6 @@ from planner.units import GB, GIB, format_gb
 # Where the driver's total is unknown: the lowest share of the nominal GiB that a driver reported (B300: 268.6 of 288).
 REPORTED_SHARE = 0.93
 DEFAULT_FRACTION = 0.90  # gpu_memory_utilization of vLLM up to 0.19; 0.92 later
-LARGEST_DEVICE_GIB = 2048
 
 PartName = Literal["outside", "tenants", "weights", "reserve", "kv"]
 

@@ -28,7 +28,7 @@ class FitSettings(Frozen):
     """What decides the memory besides model and device.
 
     `devices` share every layer of one copy of the model (tensor parallel); `pipeline_parallel` such groups share its
-    layers. `tenants_gb` (decimal GB) is what other programs on the device hold: embedding model, reranker.
+    layers. `speculative_tokens` are drafted per step by the model's own draft layers. `tenants_gb` (decimal GB) is what other programs on the device hold: embedding model, reranker.
     """
 
     context_tokens: int = Field(ge=1, le=100_000_000)
@@ -39,6 +39,7 @@ class FitSettings(Frozen):
     max_num_seqs: int = Field(default=256, ge=1)
     max_num_batched_tokens: int = Field(default=8192, ge=16)
     prefix_caching: bool = True
+    speculative_tokens: int = Field(default=0, ge=0, le=16)
     fraction: float | None = Field(default=None, gt=0, le=1)
 
 
@@ -68,7 +69,7 @@ def footprint(model: Model, quant: Quantization, gpu: Gpu, settings: FitSettings
     check_runs(quant, gpu.compute_capability, gpu.name)
     devices, stages = settings.devices, settings.pipeline_parallel
     device = device_memory(gpu, settings.tenants_gb, settings.fraction)
-    weights = weight_bytes(model, quant)
+    weights = weight_bytes(model, quant, drafts=settings.speculative_tokens > 0)
     held = stage_weights(model, weights, devices, stages)
     kept = [
         reserve(model, settings.max_num_seqs, settings.max_num_batched_tokens, devices, last_stage=s == stages - 1)
@@ -86,7 +87,7 @@ def footprint(model: Model, quant: Quantization, gpu: Gpu, settings: FitSettings
         engine_kv=engine_kv(
             model, budget.kv, settings.context_tokens, kv_dtype=settings.kv_dtype, tensor_parallel=devices,
             pipeline_parallel=stages, max_num_batched_tokens=settings.max_num_batched_tokens,
-            prefix_caching=settings.prefix_caching,
+            prefix_caching=settings.prefix_caching, speculative_tokens=settings.speculative_tokens,
         ),
     )  # fmt: skip
 

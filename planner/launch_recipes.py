@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from planner.frozen import Frozen
+from planner.memory_knobs import DeviceLoad, flag_value
 
 WHY: dict[str, str] = {
     "host": "reachable from this machine only",
@@ -27,8 +28,8 @@ WHY: dict[str, str] = {
 class LaunchSettings(Frozen):
     """What sizing decided for one candidate; `because` says per field which number it came from.
 
-    `model` is a repository or path, for llama-server the GGUF file. The memory figures (GiB) are needed by engines
-    whose fraction counts weights and KV only.
+    `model` is a repository or path, for llama-server the GGUF file. The memory split (GiB on one device) is needed by
+    engines whose fraction is not the one of vLLM.
     """
 
     model: str = Field(min_length=1)
@@ -46,6 +47,7 @@ class LaunchSettings(Frozen):
     port: int | None = Field(default=None, ge=1, le=65_535)
     weights_gib: float | None = Field(default=None, gt=0)
     kv_pool_gib: float | None = Field(default=None, gt=0)
+    reserve_gib: float | None = Field(default=None, ge=0)
     device_total_gib: float | None = Field(default=None, gt=0)
     because: dict[str, str] = {}
 
@@ -123,11 +125,20 @@ def _all_slots(s: LaunchSettings) -> str:
     return str(s.max_num_seqs * s.max_model_len)
 
 
-def static_fraction(s: LaunchSettings) -> str | None:
-    """Weights and KV pool over the device total, which is what SGLang's fraction covers."""
-    if s.weights_gib is None or s.kv_pool_gib is None or s.device_total_gib is None:
-        return None
-    return f"{(s.weights_gib + s.kv_pool_gib) / s.device_total_gib:.3f}"
+def memory_fraction(engine: str) -> Callable[[LaunchSettings], str | None]:
+    """The engine's own fraction for the sizing's memory split; None unless the split is stated."""
+
+    def value(s: LaunchSettings) -> str | None:
+        reserve_gib = 0.0 if engine == "sglang" else s.reserve_gib
+        if s.weights_gib is None or s.kv_pool_gib is None or s.device_total_gib is None or reserve_gib is None:
+            return None
+        load = DeviceLoad(total=s.device_total_gib, weights=s.weights_gib, reserve=reserve_gib)
+        return f"{flag_value(engine, load, s.kv_pool_gib):.3f}"
+
+    return value
+
+
+static_fraction = memory_fraction("sglang")
 
 
 def _address(s: LaunchSettings) -> str:
@@ -176,6 +187,7 @@ RECIPES: dict[str, Recipe] = {
     "tgi": Recipe(
         steps=(
             *_ADDRESS, _LENGTH, _BATCH, _STEP_TOKENS,
+            Step("gpu_memory_fraction", memory_fraction("tgi"), "weights, KV pool and reserve over the device total"),
             Step("kv_cache_dtype", _kv("tgi"), "kv_cache_dtype"),
             _CONVERT, _DEVICES,
             Step("prefix_caching", lambda s: "true" if s.prefix_caching else "false", "prefix_caching"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from planner.architecture import modules, vision_parameters
+from planner.architecture import draft_parameters, linear_attention_parameters, modules, vision_parameters
 from planner.catalog import Model
 from planner.frozen import Frozen
 from planner.kv_blocks import largest_context as largest_context
@@ -19,6 +19,7 @@ from planner.units import GIB
 # Reserve of vLLM 0.17 and later, from 38 start-up logs of vLLM 0.19 on H100 (jgchn/llm-d-planner@d3121e0).
 LOGIT_COPIES = {"dense": 3.9, "moe": 4.3}  # copies of max_num_seqs x vocabulary in 32 bit; seen 3.7-4.1 and 3.7-4.9
 NON_TORCH_GIB = {1: 0.25, 2: 2.1}  # one device; two or more, where the collectives keep buffers
+OLDER_NON_TORCH_GIB = 0.6  # two or more devices before vLLM 0.17
 CUDA_GRAPHS_GIB = 1.0  # seen 0.5-1.9
 RESERVE_BAND = "about -30 % to +40 %; two and a half times the activations before vLLM 0.17"
 
@@ -51,29 +52,33 @@ class Weights(Frozen):
         return (self.lm_head or self.embedding) + self.attention + self.mlp + self.router
 
 
-def weight_bytes(model: Model, quant: Quantization) -> Weights:
+def weight_bytes(model: Model, quant: Quantization, *, drafts: bool = False) -> Weights:
     """Weights by formula from the dimensions, each module in its own width (text-only: within 1 % of vLLM's logs).
 
+    With `drafts` the layers for speculative decoding are loaded too, in 16 bit as publishers leave them.
     Raises InputError for an architecture that is not modelled.
     """
     counted = modules(model)
     # Padding belongs to the kernels of the packed format; 16-bit experts are stored as they are.
     experts = counted.experts_stored if quant.id == "mxfp4" else counted.experts
+    linear = linear_attention_parameters(model)
+    attention = (counted.attention - linear) * quant.bits_of("attention") + linear * quant.bits_of_linear_attention
+    extra = round(model.extra_weights_gib * GIB) or vision_parameters(model) * 2
     return Weights(
         embedding=round(counted.embedding * quant.bits_of("embedding") / 8),
         lm_head=round(counted.lm_head * quant.bits_of("lm_head") / 8),
-        attention=round(counted.attention * quant.bits_of("attention") / 8),
+        attention=round(attention / 8),
         mlp=round(counted.mlp * quant.bits_of("mlp") / 8),
         router=round(counted.router * quant.bits_of("router") / 8),
         experts=round(experts * quant.bits_of("experts") / 8),
-        extra=round(model.extra_weights_gib * GIB) or vision_parameters(model) * 2,
+        extra=extra + (draft_parameters(model) * 2 if drafts else 0),
     )
 
 
 def stage_weights(model: Model, weights: Weights, tensor_parallel: int = 1, pipeline_parallel: int = 1) -> list[int]:
     """Weights on one device of each pipeline stage: layers shared out, tables at the ends, routers whole on each.
 
-    The first stage has the embedding table and the vision tower, the last the output projection (with tied
+    The first stage has the embedding table and `extra`, the last the output projection (with tied
     embeddings a second copy of the table). Raises InputError when a stage would have no layer.
     """
     check_pipeline(model, pipeline_parallel)
@@ -132,16 +137,19 @@ def reserve(
 
     Activations peak either at the logits (copies x max_num_seqs x vocabulary x 4 B; only the last pipeline stage has
     them) or in the widest layer of a prefill chunk (tokens x 2 B x (3 x MLP width + 4 x hidden)), whichever is larger.
-    Graphs count from vLLM 0.21 on: before, they come on top of the fraction. Band: RESERVE_BAND.
+    Before vLLM 0.17 there were more copies of the logits and fewer buffers; graphs count from 0.21 on, before they
+    came on top of the fraction. Band: RESERVE_BAND.
     """
     logits = LOGIT_COPIES["moe" if model.moe else "dense"] * max_num_seqs * model.vocab_size * 4
     width = model.intermediate_size or 0
     if model.moe:
         width = model.moe.experts_per_token * model.moe.moe_intermediate_size + model.moe.shared_intermediate_size
     chunk = max_num_batched_tokens * 2 * (3 * width / tensor_parallel + 4 * model.hidden_size)
-    older = 1.0 if vllm >= SMALLER_ACTIVATIONS_FROM else OLDER_ACTIVATIONS
+    older = vllm < SMALLER_ACTIVATIONS_FROM
+    logits *= (OLDER_ACTIVATIONS if older else 1.0) * last_stage
+    several = OLDER_NON_TORCH_GIB if older else NON_TORCH_GIB[2]
     return Reserve(
-        activations=round(older * max(logits if last_stage else 0.0, chunk)),
-        non_torch=round(NON_TORCH_GIB[1 if tensor_parallel == 1 else 2] * GIB),
+        activations=round(max(logits, chunk)),
+        non_torch=round((NON_TORCH_GIB[1] if tensor_parallel == 1 else several) * GIB),
         cuda_graphs=round(CUDA_GRAPHS_GIB * GIB) if vllm >= GRAPHS_INSIDE_FROM else 0,
     )

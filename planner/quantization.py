@@ -18,6 +18,7 @@ WIDE_BITS = 16.0
 class Quantization(Frozen):
     """One format. `bits` hold for `narrow` modules, scales and zero points included; the others keep 16 bit.
 
+    `linear_attention_bits` hold for gated-delta-net and Mamba layers where publishers treat them differently.
     `native_from` is the first CUDA compute capability whose matrix units compute in it; below, weights are widened.
     `runs_from` is the first on which it runs at all, `cuda_only` that there are no kernels for other makers' devices,
     `instead` what to take there.
@@ -27,6 +28,7 @@ class Quantization(Frozen):
     bits: float
     narrow: frozenset[ModuleName]
     computes_in: Literal["bf16", "fp8", "int8", "fp4"] = "bf16"
+    linear_attention_bits: float | None = None
     native_from: float | None = None
     runs_from: float | None = None
     cuda_only: bool = False
@@ -36,6 +38,11 @@ class Quantization(Frozen):
     def bits_of(self, module: ModuleName) -> float:
         """Bits per weight of one module."""
         return self.bits if module in self.narrow else WIDE_BITS
+
+    @property
+    def bits_of_linear_attention(self) -> float:
+        """Bits per weight of a layer with a fixed state instead of a KV cache."""
+        return self.bits_of("attention") if self.linear_attention_bits is None else self.linear_attention_bits
 
 
 _GGUF = "ggml-org/llama.cpp tools/quantize: bits per weight of the whole file, Llama-3.1-8B"
@@ -49,10 +56,11 @@ _ROWS = (
                  basis="one byte per weight of the feed-forward layers, the rest 16 bit (Meta's FBGEMM FP8 files)"),
     Quantization(id="int8", bits=8, narrow=LINEAR, computes_in="int8", native_from=7.5, runs_from=7.5, instead="q8_0",
                  basis="one byte per weight; embeddings, output projection and router stay 16 bit"),
-    Quantization(id="int4", bits=4 + 20 / 128, narrow=LINEAR, runs_from=7.5, instead="q4_k_m",
+    Quantization(id="int4", bits=4 + 20 / 128, narrow=LINEAR, linear_attention_bits=16, runs_from=7.5, instead="q4_k_m",
                  basis="4 bit, per group of 128 a 16-bit scale and a 4-bit zero point (AWQ, GPTQ)"),
     Quantization(id="nvfp4", bits=4.5, narrow=LINEAR, computes_in="fp4", native_from=10.0, runs_from=7.5,
-                 cuda_only=True, instead="int4", basis="4 bit and an 8-bit scale per 16 weights"),
+                 linear_attention_bits=8, cuda_only=True, instead="int4",
+                 basis="4 bit and an 8-bit scale per 16 weights; linear-attention layers in FP8"),
     Quantization(id="mxfp4", bits=4.25, narrow=EXPERTS, runs_from=8.0, instead="q4_k_m",
                  basis="experts in 4 bit with an 8-bit scale per 32 weights"),
     Quantization(id="q8_0", bits=8.5, narrow=ALL, basis="8 bit and a 16-bit scale per 32 weights (GGUF)"),

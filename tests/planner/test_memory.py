@@ -94,7 +94,9 @@ def test_a_hybrid_model_by_the_group_rule() -> None:
     ],
 )
 def test_packed_experts_and_hybrids_weigh_what_was_logged(model: str, quant: str, gib: float) -> None:
-    assert weight_bytes(CATALOG.model(model), quantization(quant)).total / GIB == pytest.approx(gib, rel=0.01)
+    weights = weight_bytes(CATALOG.model(model), quantization(quant))
+    # The last log is of a run with language_model_only: no vision tower.
+    assert (weights.total - weights.extra) / GIB == pytest.approx(gib, rel=0.01)
 
 
 @pytest.mark.parametrize(
