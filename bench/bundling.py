@@ -6,6 +6,7 @@ After every repeat the manifest as it would be sealed now is kept in a file besi
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from datetime import UTC, datetime
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 
 LOG = "server.log"
 CANCELLED = "cancelled"
+OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO, errno.ENOTDIR,
+               errno.ENOENT}  # fmt: skip
 SO_FAR = "manifest.so-far.part"  # `seal` leaves .part files out
+ROOM = "room.part"  # as long as the manifest will be, so that a disk which others fill still takes the seal
 Status = Literal["complete", "cancelled", "failed"]
 
 
@@ -42,7 +46,7 @@ class Bundling:
 
     def __init__(self, plan: Plan, job: Job, server: Server, folder: Path, notes: list[str]) -> None:
         self._plan, self._job, self._server, self._folder = plan, job, server, folder
-        self._launch = server.launch
+        self._launch, self._room = server.launch, folder / ROOM
         self._id, self._created = uuid.uuid4().hex, datetime.now(UTC)
         self._environment = {**environment(server.origin), "load_average_begin": load_average()}
         self._checked: Preflight | None = None
@@ -72,9 +76,10 @@ class Bundling:
             if telemetry.samples:
                 write_telemetry(self._folder / f"{stem}.telemetry.parquet", telemetry.samples)
         except OSError as e:
+            self._give_room()
             for kind in ("records.parquet", "quality.json", "telemetry.parquet"):  # half a file would pass as whole
                 (self._folder / f"{stem}.{kind}").unlink(missing_ok=True)
-            raise _cannot_write(self._folder, e) from None
+            raise cannot_write(self._folder, e) from None
         load = [r for r in result.records if r.is_load]
         self.repeats.append(Repeat(
             load_point=point.name, repeat=number, t0_unix_s=result.t0_unix_s, duration_s=result.duration_s,
@@ -88,6 +93,7 @@ class Bundling:
             loop_stalled_share=result.loop_stalled_share, cpu_wait_share=result.cpu_wait_share,
             receive_buffer_full=result.receive_buffer_full, stamps_dropped=result.stamps_dropped,
             salt=salt, warmup=warmed, shards=result.shards, shards_lost=result.shards_lost,
+            server_restarts=telemetry.restarts,
         ))  # fmt: skip
         self._clock = result.clock
         errors = sorted({f"{r.error_kind}: {r.error}" for r in load if r.outcome == "failed"})
@@ -102,16 +108,24 @@ class Bundling:
         try:
             fresh.write_text(self._manifest("cancelled", None, "").model_dump_json(), encoding="utf-8")
             fresh.replace(path)
+            self._room.write_bytes(bytes(2 * path.stat().st_size))
         except OSError as e:
-            raise _cannot_write(self._folder, e) from None
+            self._give_room()
+            raise cannot_write(self._folder, e) from None
+
+    def _give_room(self) -> None:
+        """The disk is full: what was kept free for the manifest is needed now."""
+        self._room.unlink(missing_ok=True)
+        self._room.with_name(f"{SO_FAR}.part").unlink(missing_ok=True)
 
     def seal(self, status: Status, ended: Ended | None, error: str) -> Manifest:
         """Write the manifest; raises InputError when the disk does not take it."""
+        self._give_room()
         try:
             sealed = seal(self._folder, self._manifest(status, ended, error))
             (self._folder / SO_FAR).unlink(missing_ok=True)
         except OSError as e:
-            raise _cannot_write(self._folder, e) from None
+            raise cannot_write(self._folder, e) from None
         return sealed
 
     def _manifest(self, status: Status, ended: Ended | None, error: str) -> Manifest:
@@ -162,7 +176,8 @@ class Bundling:
         return self._contract
 
 
-def _cannot_write(folder: Path, error: OSError) -> InputError:
+def cannot_write(folder: Path, error: OSError) -> InputError:
+    """What a person reads when the disk does not take something."""
     why = os.strerror(error.errno) if error.errno else str(error)  # pyarrow's text names its own calls
     return InputError(f"cannot be written: {why}.", where=str(folder),
                       fix="Make room; the same command goes on from here, and finished points are kept.")  # fmt: skip
@@ -181,6 +196,7 @@ def recover(folder: Path) -> Manifest | None:
     for path in folder.iterdir():
         if path.suffix == ".parquet" and path.name not in kept:
             path.unlink()  # of the repeat that was under way: it may be half written
+    (folder / ROOM).unlink(missing_ok=True)
     note = "interrupted: bench was killed in this start; repeats that had not ended are not here."
     sealed = seal(folder, found.model_copy(update={"findings": (*found.findings, note)}))
     (folder / SO_FAR).unlink()

@@ -81,6 +81,11 @@ class Connection:
         self._loop.add_reader(sock.fileno(), self._on_readable)
 
     @property
+    def exchange(self) -> Exchange | None:
+        """What is under way on it."""
+        return self._exchange
+
+    @property
     def reusable(self) -> bool:
         """Idle and still open, as far as we know."""
         return not self.lost and self._exchange is None

@@ -145,15 +145,15 @@ class Server:
                              )  # fmt: skip
         began = time.monotonic()
         command, environment = self._prepared()
-        try:
-            with self.log.open("wb") as out:
+        with self.log.open("wb") as out:
+            try:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
                     start_new_session=True,
                 )  # fmt: skip
-        except OSError as e:
-            raise ServerError(f"{command[0]} cannot be started: {e.strerror}.",
-                              fix="Install the engine here, or correct the command in the plan.") from None  # fmt: skip
+            except OSError as e:
+                fix = "Install the engine here, or correct the command in the plan."
+                raise ServerError(f"{command[0]} cannot be started: {e.strerror}.", fix=fix) from None
         _running.add(self._process.pid)
         assert self._lease is not None
         self._lease = self._lease._replace(server=process(self._process.pid))

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bench.bundling import CANCELLED, LOG, Bundling, Status
+from bench.bundling import CANCELLED, LOG, OF_THE_DISK, Bundling, Status, cannot_write
 from bench.containers import check_files
 from bench.devices import device_meter
 from bench.dialects import dialect
@@ -88,12 +88,12 @@ class JobRun:
         self._dialect = dialect(job.candidate.engine)
         self._server = Server(launch, self._dialect, folder / LOG if launch.command else None)
         self._pool = Pool(self._server.origin)
-        self._scrape = Pool(self._server.origin)
+        self._scrape = Pool(self._server.origin, spare_files=0)
         self._target = Target(self._pool, self._dialect, self._server, job.candidate.model_name, dict(plan.sampling),
                               plan.stop.request_timeout_s)  # fmt: skip
         seen = {**os.environ, **launch.environment} if launch.command else {}  # of an attached one nothing is known
         self._devices = device_meter(seen) if self._server.origin.local else None
-        self._bundling = Bundling(plan, job, self._server, folder, notes)
+        self._folder, self._bundling = folder, Bundling(plan, job, self._server, folder, notes)
 
     async def run(self) -> Manifest:
         """Start or attach, preflight, measure, stop, seal.
@@ -116,6 +116,10 @@ class JobRun:
                 raise  # nothing was learned about the server
         except InputError as e:
             unwritten = e
+        except OSError as e:
+            if e.errno not in OF_THE_DISK:
+                raise
+            unwritten = cannot_write(self._folder, e)
         finally:
             ended = self._server.ended
             self._pool.close()

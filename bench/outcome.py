@@ -23,7 +23,9 @@ class Sent(NamedTuple):
 
 
 def failed_at_first_sight(exchange: Exchange) -> bool:
-    """Cheap test for the stop rule; the record decides later."""
+    """Cheap test for the stop rule, of what the server did; the record decides later."""
+    if exchange.error_kind == "client":
+        return False
     refused = exchange.status != 200 or exchange.error_kind not in ("", "cancelled")
     return refused or any(b'"error"' in data for _, data in exchange.wire)
 

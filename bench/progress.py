@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -44,7 +45,8 @@ def note_refusal(folder: Path, error: str) -> None:
     path = folder / PROGRESS
     if folder.is_dir() and not path.exists():
         standing = Standing(state="failed", last_error=error, pid=os.getpid(), heartbeat_unix_s=time.time())
-        _replace(path, standing)
+        with suppress(OSError):
+            _replace(path, standing)
 
 
 def _replace(path: Path, standing: Standing) -> None:
@@ -97,7 +99,8 @@ class Reporter:
         left = s.total_requests - s.done_requests
         s.eta_s = left / s.rate_per_s if s.rate_per_s and s.state == "running" else None
         s.heartbeat_unix_s = time.time()
-        _replace(self._path, s)
+        with suppress(OSError):  # a full disk is told where a result would be lost, not here
+            _replace(self._path, s)
         self._written = time.monotonic()
         if self._bar:
             where = f"{s.candidate} {s.stage} start {s.start} {s.point} {s.phase}".strip()

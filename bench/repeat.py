@@ -20,8 +20,9 @@ from bench.machine import undisturbed, waited_for_core_s
 from bench.outcome import Sent, failed_at_first_sight, record_of
 from bench.prompts import Prompt, PromptMaker
 from bench.quality import judge_answer
+from bench.saturation import LOOK_EVERY_S, Saturation
 from bench.schedule import send_times, slot_starts
-from bench.transport import Exchange, Pool, request_bytes
+from bench.transport import ERROR_KINDS, Exchange, Pool, request_bytes
 from bundle.manifest import Warmup
 from bundle.quality import Judged
 from bundle.records import Outcome, Record
@@ -258,6 +259,8 @@ class Load:
                 self._fail_the_rest()
                 self.stop_early("the server ended", "died")
                 return
+        if exchange.error_kind == "client":  # every figure is spoiled by now
+            self.stop_early(f"{ERROR_KINDS['client']}: {exchange.error}")
         if self._ended >= STOP_RULE_FROM and self._failed / self._ended > self._stop.max_error_share:
             self.stop_early(f"more than {self._stop.max_error_share:.0%} of the requests failed")
 
@@ -271,7 +274,15 @@ class Load:
         self._next_load = self._mine
 
     async def _watch(self) -> None:
-        await self._sleep_until(self.t0 + self._stop.max_point_s)
+        pool, end = self._target.pool, self.t0 + self._stop.max_point_s
+        watched = None if self._point.in_flight else self._stop.saturation_s  # a closed loop waits for the server
+        growth = Saturation(watched) if watched else None
+        while growth and pool.clock() < end and not self._over.is_set():
+            await self._sleep_until(min(end, pool.clock() + LOOK_EVERY_S))
+            if reason := growth.look(pool.clock(), pool.in_flight()):
+                self.stop_early(reason)
+                return
+        await self._sleep_until(end)
         self.stop_early(f"the point took longer than {self._stop.max_point_s:g} s")
 
     async def _records(self) -> list[Record]:

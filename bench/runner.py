@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from bench.bundling import cannot_write
 from bench.containers import check_files, find_image
 from bench.dialects import dialect
 from bench.engines import check_allowed, kill_what_runs
@@ -99,7 +100,10 @@ async def run_plan(
     """
     check_plan(plan, allow_command=allow_command)
     inputs = read_inputs(plan, folder)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise cannot_write(out, e) from None
     jobs = jobs_of(plan)
     notes = await asyncio.to_thread(end_leftovers, out)
     kept = {job.folder_name: kept_of(plan, out / job.folder_name) for job in jobs}
@@ -203,8 +207,12 @@ class _Run:
         notes += self._untold
         self._untold = []
         before = self._reporter.standing.done_requests
+        try:
+            folder = fresh_folder(self._out / job.folder_name)
+        except OSError as e:
+            raise cannot_write(self._out, e) from None
         made = await JobRun(
-            self._plan, job, launch, fresh_folder(self._out / job.folder_name), self._reporter, self._cancel, notes,
+            self._plan, job, launch, folder, self._reporter, self._cancel, notes,
             self._budget.until(self._jobs_left_in_round(job)), self._inputs, self._shards,
         ).run()  # fmt: skip
         if made.status == "failed":

@@ -21,6 +21,7 @@ from bundle.records import Sample
 from planner.errors import ServerError
 
 SCRAPE_EVERY_S = 1.0
+COUNTERS = ("prompt_tokens", "generation_tokens", "ttft_count")  # only a restart turns these back, in every engine
 SAMPLED = ("running", "waiting", "kv_use", "preemptions")
 _FIRST_SCRAPES_S = (0.1, 0.25, 0.5)  # so that a short repeat is seen at all
 
@@ -61,7 +62,10 @@ def memory_of(pids: Iterable[int]) -> float | None:
 
 
 class Telemetry:
-    """Samples of one repeat from `t0` on; `errors` counts scrapes that gave nothing or lacked every name."""
+    """Samples of one repeat from `t0` on; `errors` counts scrapes that gave nothing or lacked every name.
+
+    `restarts` counts scrapes in which a counter had gone back: the server had begun anew.
+    """
 
     def __init__(
         self, pool: Pool, dialect: Dialect, *, server_pid: int | None = None, devices: DeviceMeter | None = None
@@ -70,8 +74,9 @@ class Telemetry:
         self._family = family_of(server_pid) if server_pid else []  # looked up here: it takes milliseconds
         self.t0 = pool.clock()
         self.samples: list[Sample] = []
-        self.errors = 0
+        self.errors = self.restarts = 0
         self.last_error = ""
+        self._counted: dict[str, float] = {}
 
     @property
     def device_error(self) -> str:
@@ -91,6 +96,9 @@ class Telemetry:
         if not found:
             self.errors += 1
             self.last_error = "none of the expected series is on the metrics page."
+        counted = {role: found[role] for role in COUNTERS if role in found}
+        self.restarts += any(value < self._counted.get(role, 0.0) for role, value in counted.items())
+        self._counted |= counted
         return found
 
     async def sample(self) -> dict[str, float]:

@@ -11,6 +11,7 @@ import asyncio
 import errno
 import ipaddress
 import json
+import math
 import os
 import resource
 import socket
@@ -34,13 +35,16 @@ PROXIES = ("nginx", "envoy", "haproxy", "traefik", "caddy", "apache", "cloudflar
 
 
 class Pool:
-    """Keep-alive connections to one origin; grows when more are in flight than were opened before."""
+    """Keep-alive connections to one origin; grows when more are in flight than were opened before.
+
+    `spare_files` of this process's file handles are left to others: a bundle must be written whatever the load took.
+    """
 
     def __init__(
         self, origin: Origin, *, connect_timeout_s: float = 10.0, tls: ssl.SSLContext | None = None,
-        kernel_stamps: bool = True,
+        kernel_stamps: bool = True, spare_files: int = SPARE_FILES,
     ) -> None:  # fmt: skip
-        self.origin = origin
+        self.origin, self._spare_files = origin, spare_files
         self.clock: Clock = time.monotonic
         self.arrivals = Arrivals()
         self._connect_timeout_s = connect_timeout_s
@@ -121,6 +125,10 @@ class Pool:
         for connection in list(self._busy):
             connection.give_up(kind)
 
+    def in_flight(self) -> list[Exchange]:
+        """Exchanges that were dispatched and have not ended."""
+        return [c.exchange for c in self._busy if c.exchange]
+
     def close(self) -> None:
         """Close all connections."""
         self.cancel_all()
@@ -199,6 +207,9 @@ class Pool:
         last: OSError = OSError(f"no address for {self.origin.host}")
         for family, kind, protocol, _, address in self._addresses:
             sock = socket.socket(family, kind, protocol)
+            if sock.fileno() >= _handles_for(self._spare_files):  # the kernel gives the lowest one that is free
+                sock.close()
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             try:
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -222,6 +233,12 @@ def _allow_files(n: int) -> None:
     top = n if hard == resource.RLIM_INFINITY else min(n, hard)
     if soft != resource.RLIM_INFINITY and top > soft:
         resource.setrlimit(resource.RLIMIT_NOFILE, (top, hard))
+
+
+def _handles_for(spare: int) -> float:
+    """How many file handles sockets may use; under a low limit at most a quarter is spared."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return math.inf if soft == resource.RLIM_INFINITY else soft - min(spare, soft // 4)
 
 
 def _proxy_in(headers: dict[str, str]) -> str:
@@ -254,7 +271,7 @@ async def fetch_json(pool: Pool, method: str, path: str, body: dict[str, Any] | 
 
 
 def error_message(exchange: Exchange) -> str:
-    """What the server said about a refused request, in one line."""
+    """What the server said about a refused request, in one line, and when it wants to be asked again."""
     body = exchange.body
     try:
         found = json.loads(body)
@@ -262,4 +279,5 @@ def error_message(exchange: Exchange) -> str:
         text = error.get("message", error) if isinstance(error, dict) else error
     except (json.JSONDecodeError, UnicodeDecodeError):
         text = body.decode("utf-8", "replace")
-    return " ".join(str(text).split())[:300]
+    asked = exchange.headers.get("retry-after", "")
+    return " ".join(str(text).split())[:300] + (f" (Retry-After: {asked[:40]})" if asked else "")

@@ -67,12 +67,16 @@ class Repeat(Frozen):
     stamps_dropped: int = 0
     shards: int = Field(default=1, ge=1)
     shards_lost: int = 0
+    server_restarts: int = 0
     salt: str = ""
     warmup: Warmup = Warmup()
 
 
 class Figure(Frozen):
-    """A figure that a foreign tool had computed, in our metric's base unit; `theirs` is its name there."""
+    """A figure that a foreign tool had computed, in our metric's base unit; `theirs` is its name there.
+
+    `kind` is engine-alone where no server was between: it gives an expectation and decides nothing.
+    """
 
     load_point: str
     repeat: int = 1
@@ -82,6 +86,7 @@ class Figure(Frozen):
     n: int | None = None
     theirs: str
     remark: str = ""
+    kind: Literal[Kind.IMPORTED, Kind.ENGINE_ALONE] = Kind.IMPORTED
     spoiled_by: tuple[str, ...] = ()
 
 

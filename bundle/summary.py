@@ -140,7 +140,7 @@ class _Maker:
                 "statistic": f.statistic, "value": f.value, "unit": METRICS[f.metric].unit, "n": f.n,
                 "repeat": f.repeat, "load_point": point.name, "load_hash": point.load_hash(),
                 "spoiled_by": f.spoiled_by, "note": note,
-            } | self._common
+            } | self._common | {"kind": f.kind}
         )  # fmt: skip
 
 
@@ -339,7 +339,8 @@ def _of_a_death_in_warmup(manifest: Manifest, died_at: str, maker: _Maker) -> It
 def _of_the_server(data: RepeatData, maker: _Maker, manifest: Manifest, died_here: bool) -> Iterator[Evidence]:
     start = manifest.engine_start
     yield maker.make("oom", float(start.oom if died_here else 0), data=data)
-    yield maker.make("restarts", float(start.restarts if died_here else 0), data=data)
+    restarts = data.repeat.server_restarts + (start.restarts if died_here else 0)
+    yield maker.make("restarts", float(restarts), data=data)
     for name in ("kv_use", "running", "waiting"):
         values = [s.value for s in data.telemetry if s.name == name]
         if values:

@@ -50,6 +50,10 @@ RULES: tuple[Rule, ...] = (
          "the client lost {:.0f} of the processes that offered the load"),
     Rule("client-cpu", "client_cpu_share", 0.9, ALL, "the client used {:.0%} of its core"),
     Rule("usage-missing", "usage_missing_share", 0.0, TOKENS, "{:.0%} of the answers came without a token count"),
+    Rule("usage-below-chunks", "usage_below_chunks_share", 0.0, TOKENS,
+         "{:.0%} of the answers brought more chunks than the tokens that usage counts"),
+    Rule("usage-counter", "usage_counter_off_share", 0.05, TOKENS,
+         "the server's own token counter and usage differ by {:.0%}: usage is wrong, or others used the server"),
     Rule("output-length", "output_length_off_share", 0.05, ("output_tok_s", "e2e_ms", "goodput", "measured_over_bound"),
          "{:.0%} of the answers were not of the length asked for"),
     Rule("prompt-length", "prompt_length_off_share", 0.05, ALL, "{:.0%} of the prompts arrived at another length"),
@@ -114,8 +118,11 @@ def facts(
         "shards_lost": float(repeat.shards_lost),
         "receive_buffer_full": float(repeat.receive_buffer_full),
         "client_error_share": _share([r for r in records if r.is_load], lambda r: r.error_kind == "client"),
-        "client_cpu_share": repeat.client_cpu_share,
+        # A closed loop on a server that refuses at once spins: that is the server's result, and has no times to bend.
+        "client_cpu_share": repeat.client_cpu_share if good else None,
         "usage_missing_share": _share(good, lambda r: r.output_tokens is None),
+        "usage_below_chunks_share": _share(good, _fewer_tokens_than_chunks),
+        "usage_counter_off_share": None if foreign else _counter_off(repeat, records),
         "output_length_off_share": _share(good, lambda r: r.output_tokens != r.asked_output_tokens)
         if fixed_length
         else None,
@@ -136,7 +143,9 @@ def facts(
 
 
 def delta(repeat: Repeat, counter: str) -> float | None:
-    """Increase of a server counter over the repeat, None when it was not read at both ends."""
+    """Increase of a server counter over the repeat; None when it was not read at both ends, or began anew."""
+    if repeat.server_restarts:
+        return None
     before, after = repeat.counters_before.get(counter), repeat.counters_after.get(counter)
     return None if before is None or after is None else after - before
 
@@ -159,6 +168,20 @@ def _share(records: Sequence[Record], test: object) -> float | None:
     if not records or not callable(test):
         return None
     return sum(bool(test(r)) for r in records) / len(records)
+
+
+def _fewer_tokens_than_chunks(r: Record) -> bool:
+    """By more than 2: a reasoning or tool parser may cut a token in two where its channel changes."""
+    return r.output_tokens is not None and r.output_tokens + 2 < len(r.chunk_s)
+
+
+def _counter_off(repeat: Repeat, records: Sequence[Record]) -> float | None:
+    """Known only where every request ended well: the server counts tokens of answers that we never saw the end of."""
+    told = [r.output_tokens for r in records if r.outcome == "ok" and r.output_tokens is not None]
+    counted = delta(repeat, "generation_tokens")
+    if counted is None or not told or len(told) < len(records):
+        return None
+    return abs(counted - sum(told)) / max(counted, sum(told))
 
 
 def _prompt_off(r: Record) -> bool:

@@ -107,11 +107,13 @@ class Stage(Frozen):
 
 
 class Stop(Frozen):
-    """When a load point ends early."""
+    """When a load point ends early; `saturation_s` is how long queue and wait must grow in an open loop, None for ever.
+    """
 
     max_point_s: float = Field(default=900, gt=0)
     max_error_share: float = Field(default=0.5, ge=0, le=1)
     request_timeout_s: float = Field(default=600, gt=0)
+    saturation_s: float | None = Field(default=None, ge=3)
 
 
 class Plan(Frozen):
@@ -207,8 +209,8 @@ class Plan(Frozen):
         """SHA-256 of the canonical JSON of the plan; what came into plans later counts only where it is stated."""
         data = self.model_dump(mode="json")
         data["load_points"] = [p.stated() for p in self.load_points]
-        for part in (data, *(c["launch"] for c in data["candidates"])):
-            for name in ("budget_min", "tokenizer_dir", "container", "files"):
+        for part in (data, data["stop"], *(c["launch"] for c in data["candidates"])):
+            for name in ("budget_min", "tokenizer_dir", "container", "files", "saturation_s"):
                 if name in part and not part[name]:
                     del part[name]
         return sha256_of(data)

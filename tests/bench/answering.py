@@ -21,10 +21,10 @@ def text_of(body: dict[str, Any]) -> str:
 
 
 class AnsweringServer:
-    """One token a word; `answer` gives the pieces that are streamed, one token each."""
+    """One token a word; `answer` gives the pieces that are streamed, `counted` how many tokens usage says they are."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, answer: Answer, counted: Callable[[list[str]], int] = len) -> None:
+        self._answer, self._counted = answer, counted
         self.bodies: list[dict[str, Any]] = []
         self.port = 0
 
@@ -57,7 +57,7 @@ class AnsweringServer:
             return _http(404, "application/json", "{}")
         self.bodies.append(body)
         pieces = self._answer(body)
-        usage = {"prompt_tokens": len(text_of(body).split()), "completion_tokens": len(pieces)}
+        usage = {"prompt_tokens": len(text_of(body).split()), "completion_tokens": self._counted(pieces)}
         if not body.get("stream"):
             return _http(200, "application/json", json.dumps({"choices": [], "usage": usage}))
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -73,11 +73,13 @@ def _http(status: int, kind: str, text: str) -> list[bytes]:
     return [f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(payload)}\r\n\r\n".encode() + payload]
 
 
-def run_answered(answer: Answer, out: Path, folder: Path, **more: Any) -> tuple[RunResult, list[dict[str, Any]]]:
+def run_answered(
+    answer: Answer, out: Path, folder: Path, *, counted: Callable[[list[str]], int] = len, **more: Any
+) -> tuple[RunResult, list[dict[str, Any]]]:
     """Run a plan against such a server; `folder` is where the plan's files lie."""
 
     async def go() -> tuple[RunResult, list[dict[str, Any]]]:
-        answering = AnsweringServer(answer)
+        answering = AnsweringServer(answer, counted)
         server = await answering.start()
         try:
             made = plan(candidate(answering.port, engine="openai"), **more)
