@@ -7,7 +7,6 @@ from functools import partial
 
 from pydantic import Field
 
-from planner.architecture import modules
 from planner.catalog import Catalog, Gpu, Model
 from planner.conditions import Kind
 from planner.cost import Cost, cost
@@ -15,40 +14,41 @@ from planner.derivation import Derivation
 from planner.derive_memory import memory_derivations
 from planner.derive_scale import completion_derivations, cost_derivations, rate_derivation, units_derivations
 from planner.derive_speed import Speed, speed_derivations
-from planner.errors import InputError, UnknownName
+from planner.errors import UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
 from planner.frozen import Frozen
-from planner.memory import kv_bytes_read_per_request, largest_context
-from planner.quantization import Quantization, quantization, runs_natively
+from planner.memory import largest_context
+from planner.prefill import FirstToken, first_token
+from planner.quantization import Quantization, quantization
 from planner.request_rate import DEFAULT_UTILISATION, RateNeeded, offered_rate, rate_needed
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.scaling import UnitsNeeded, units_needed, units_sentence
+from planner.speed_inputs import matrix_rate, speed_inputs
 from planner.stated import Fact, Stated, budget_with, gaps, with_stated
 from planner.throughput import (
     KINDS,
     BatchRow,
     Completion,
-    FirstToken,
     MeasuredRatio,
     ThroughputInputs,
     batch_row,
     completion,
-    first_token,
     largest_batch,
-    prefill_flops,
 )
-from planner.units import GB
 
 TABLE_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class SizingSettings(Frozen):
-    """Choices that the requirements leave open. A unit is `tensor_parallel` devices that share one model.
+    """Choices that the requirements leave open.
+
+    A unit is `tensor_parallel` x `pipeline_parallel` devices that hold one copy of the model.
 
     `peak_rate_per_s` None takes the rate that the requirements imply; a unit is loaded to `utilisation` of it at most.
     """
 
     tensor_parallel: int = Field(default=1, ge=1, le=64)
+    pipeline_parallel: int = Field(default=1, ge=1, le=64)
     max_num_seqs: int | None = Field(default=None, ge=1, le=65_536)
     max_num_batched_tokens: int = Field(default=8192, ge=16, le=1_000_000)
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
@@ -134,42 +134,12 @@ def throughput_inputs(
 
     Raises InputError where the bandwidth is unknown.
     """
-    if gpu.bandwidth_gb_s is None:
-        raise InputError("memory bandwidth is unknown.", where=gpu.id, fix="State bandwidth_gb_s in an own entry.")
-    tp, weights = settings.tensor_parallel, memory.weights
-    share = model.moe.experts_per_token / model.moe.n_routed_experts if model.moe else 0.0
-    counted = (weights.always_read + weights.experts * share) / GB
-    stated = model.nominal_active_params_b
-    nominal = stated * quant.bits / 8 if stated and "attention" in quant.narrow else (stated or 0) * 2
-    # A maker's figure above the count would make the bound slower than what it bounds.
-    active = min(nominal, counted) if nominal else counted
-    rate = matrix_rate(quant, gpu)
-    prefill = None
-    if rate:
-        body = modules(model).active(share) - modules(model).vocabulary_projection
-        prefill = prefill_flops(model, body, requirements.input_tokens) / (rate[0] * 1e12 * tp)
-    read = kv_bytes_read_per_request(model, requirements.context_tokens, memory.settings.kv_dtype, tp)
-    return ThroughputInputs(
-        active_weight_gb=active,
-        always_read_gb=weights.always_read / GB,
-        experts_gb=weights.experts / GB,
-        n_experts=model.moe.n_routed_experts if model.moe else 0,
-        experts_per_token=model.moe.experts_per_token if model.moe else 0,
-        kv_gb_per_request=read * tp / GB,
-        bandwidth_gb_s=gpu.bandwidth_gb_s * (1 - settings.tenant_bandwidth_share),
-        layers=model.num_hidden_layers,
-        tensor_parallel=tp,
-        output_tokens=requirements.output_tokens,
-        prefill_s=prefill,
-        kv_capacity=memory.requests_that_fit,
-        measured=measured,
-    )
-
-
-def matrix_rate(quant: Quantization, gpu: Gpu) -> tuple[float, str] | None:
-    """Dense TFLOPS that prefill can use, and how it is known: the format's own units, else 16 bit."""
-    native = gpu.tflops(quant.computes_in) if runs_natively(quant, gpu.compute_capability) else None
-    return native or gpu.tflops("bf16")
+    return speed_inputs(
+        model, quant, gpu, memory.weights, input_tokens=requirements.input_tokens,
+        output_tokens=requirements.output_tokens, context_tokens=requirements.context_tokens,
+        kv_dtype=memory.settings.kv_dtype, tensor_parallel=settings.tensor_parallel,
+        kv_capacity=memory.requests_that_fit, bandwidth_share=1 - settings.tenant_bandwidth_share, measured=measured,
+    )  # fmt: skip
 
 
 def size(
@@ -195,7 +165,8 @@ def size(
     speed = _speed(inputs, gpu, r, chosen)
     context = largest_context(
         model, memory.budget.kv, r.peak_users_max, kv_dtype=plan.kv_cache_dtype,
-        tensor_parallel=chosen.tensor_parallel, max_num_batched_tokens=chosen.max_num_batched_tokens,
+        tensor_parallel=chosen.tensor_parallel, pipeline_parallel=chosen.pipeline_parallel,
+        max_num_batched_tokens=chosen.max_num_batched_tokens,
     )  # fmt: skip
     explained = (
         *memory_derivations(model, quant, gpu, memory, chosen.stated, context, r.peak_users_max),
@@ -217,6 +188,7 @@ def fit_settings(r: Requirements, plan: ModelPlan, hardware: Hardware, chosen: S
     """What decides the memory, from requirements, plan, machine and settings."""
     return FitSettings(
         context_tokens=r.context_tokens, kv_dtype=plan.kv_cache_dtype, devices=chosen.tensor_parallel,
+        pipeline_parallel=chosen.pipeline_parallel,
         tenants_gb=hardware.other_tenants_gb, max_num_seqs=chosen.max_num_seqs or max(16, r.peak_users_max),
         max_num_batched_tokens=chosen.max_num_batched_tokens, fraction=chosen.gpu_memory_utilization,
     )  # fmt: skip

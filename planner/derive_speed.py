@@ -6,12 +6,11 @@ from planner.bands import band
 from planner.catalog import Gpu
 from planner.conditions import Kind
 from planner.derivation import REQUIREMENTS, Derivation, DerivedInput, given
+from planner.prefill import FIRST_TOKEN, FirstToken
 from planner.requirements import Requirements
 from planner.stated import BY_USER, Stated
 from planner.throughput import (
-    FIRST_TOKEN,
     MFU,
-    FirstToken,
     ThroughputInputs,
     layer_overhead_us,
     running_batch,
@@ -52,7 +51,7 @@ class Speed:
             Kind.PLANNING: (
                 *touched,
                 given("share of the bandwidth", f"{inputs.efficiency:g}", CHECKED),
-                given("overhead", f"{layer_overhead_us(inputs.tensor_parallel):g} us a layer", CHECKED),
+                given("overhead", f"{layer_overhead_us(inputs):g} us a layer", CHECKED),
                 given("prompt and answer", f"{r.input_tokens:,} and {r.output_tokens:,} tokens", REQUIREMENTS),
                 given("MFU", f"{MFU[inputs.family]:g}", CHECKED),
                 *((self.tflops,) if self.tflops else ()),

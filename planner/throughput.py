@@ -1,12 +1,12 @@
-"""Decode speed from what one step reads: bound, coverage and planning value, and the prefill that comes before it.
+"""Decode speed from what one step reads: bound, coverage and planning value.
 
     bound      step = (active weights + batch x KV per request) / bandwidth
     coverage   the same, with the experts that `batch` tokens touch: E (1 - (1 - k/E)^batch) of E
     planning   coverage at 0.8 of the bandwidth + layers x overhead + batch x prefill / (MFU x output length)
 
-Sources: the case's calculator (bound); expected distinct experts under uniform routing (coverage); the constants
-were checked on 2,350 public rows from H100, H200 and B200 (ai-dynamo/aiconfigurator silicon_sample.csv): mean
-absolute error 18 % dense, 23 % mixture of experts.
+The planning step is never shorter than its multiplications at the MFU. Sources: the case's calculator (bound); expected
+distinct experts under uniform routing (coverage); the constants are few, physical and the same for every model:
+docs/prediction.md has them with their sources and the errors reached on public measurements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from functools import lru_cache
 
 from pydantic import Field, field_validator
 
-from planner.catalog import Model
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.frozen import Frozen
@@ -24,11 +23,12 @@ from planner.units import GB
 
 KINDS = (Kind.BOUND, Kind.COVERAGE, Kind.PLANNING)
 BANDWIDTH_EFFICIENCY = 0.8
-MFU = {"dense": 0.5, "moe": 0.3}
-# Microseconds per layer for launches and all-reduce, by devices that share the model.
-LAYER_OVERHEAD_US = {1: 20.0, 2: 50.0, 4: 75.0, 8: 90.0}
-# First token at up to 8 in flight on vLLM: a fixed part and the share of peak that prefill reaches.
-FIRST_TOKEN = {"dense": (65.0, 0.36), "moe": (39.0, 0.12)}
+# Share of the matrix rate that prompts and large batches reach.
+MFU = {"dense": 0.6, "moe": 0.3}
+# Microseconds per layer: kernel launches (a layer with experts routes, permutes and runs two grouped multiplications),
+# and the two all-reduces where devices share the model.
+LAUNCH_US = {"dense": 20.0, "moe": 55.0}
+COLLECTIVE_US = {1: 0.0, 2: 35.0, 4: 40.0, 8: 50.0}
 
 
 class MeasuredRatio(Frozen):
@@ -49,7 +49,8 @@ class ThroughputInputs(Frozen):
     output projection stays 16 bit), so its printed integers come out exactly. Coverage and planning never use it:
     they read `always_read_gb` and the touched share of `experts_gb`, counted by module.
 
-    `prefill_s` is one prompt's prefill at the peak matrix rate; None when that rate is unknown, and then left out.
+    `prefill_s` is one prompt's prefill at the usable matrix rate, `token_s` one token's multiplications in a decode
+    step; None when that rate is unknown, and then left out. `launch_scale` stretches the launch overhead.
     `kv_capacity` is how many requests of full context fit; None sets no limit. `averages_prefill` False leaves prefill
     out of the steps, for a caller that charges each prompt where it is computed. `measured` replaces the constants of
     the planning value where the team has measured, in ascending order of batch.
@@ -66,6 +67,8 @@ class ThroughputInputs(Frozen):
     tensor_parallel: int = Field(default=1, ge=1)
     output_tokens: int = Field(ge=1)
     prefill_s: float | None = Field(default=None, ge=0)
+    token_s: float | None = Field(default=None, ge=0)
+    launch_scale: float = Field(default=1.0, gt=0)
     kv_capacity: int | None = Field(default=None, ge=0)
     efficiency: float = Field(default=BANDWIDTH_EFFICIENCY, gt=0, le=1)
     averages_prefill: bool = True
@@ -103,10 +106,10 @@ def expert_coverage(n_experts: int, experts_per_token: int, batch: int) -> float
     return 1.0 - (1.0 - experts_per_token / n_experts) ** batch
 
 
-def layer_overhead_us(tensor_parallel: int) -> float:
-    """Overhead per layer; between two known sizes the larger."""
-    known = [n for n in LAYER_OVERHEAD_US if n >= tensor_parallel]
-    return LAYER_OVERHEAD_US[min(known)] if known else LAYER_OVERHEAD_US[8]
+def layer_overhead_us(inputs: ThroughputInputs) -> float:
+    """Launches and all-reduce per layer; between two known numbers of devices the larger, beyond eight as for eight."""
+    known = [n for n in COLLECTIVE_US if n >= inputs.tensor_parallel]
+    return LAUNCH_US[inputs.family] * inputs.launch_scale + COLLECTIVE_US[min(known, default=8)]
 
 
 def running_batch(inputs: ThroughputInputs, batch: int) -> int:
@@ -156,10 +159,12 @@ def _reading_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
 
 
 def _planning_s(inputs: ThroughputInputs, batch: int, *, averages_prefill: bool) -> float:
-    overhead_s = inputs.layers * layer_overhead_us(inputs.tensor_parallel) * 1e-6
+    mfu = MFU[inputs.family]
+    overhead_s = inputs.layers * layer_overhead_us(inputs) * 1e-6
+    reading_s = _reading_s(inputs, Kind.COVERAGE, batch) / inputs.efficiency
+    decode_s = max(reading_s, batch * (inputs.token_s or 0.0) / mfu) + overhead_s
     # In steady state each request's lifetime of output_tokens steps carries one prefill of every other request.
-    prefill_s = batch * (inputs.prefill_s or 0.0) / (MFU[inputs.family] * inputs.output_tokens)
-    decode_s = _reading_s(inputs, Kind.COVERAGE, batch) / inputs.efficiency + overhead_s
+    prefill_s = batch * (inputs.prefill_s or 0.0) / (mfu * inputs.output_tokens)
     return decode_s + prefill_s if averages_prefill else decode_s
 
 
@@ -270,50 +275,6 @@ def completion(inputs: ThroughputInputs, kind: Kind, users: int) -> Completion:
         batched_s=waves * inputs.output_tokens * step_s(inputs, kind, running),
         step_weights_gb=weights_read_gb(inputs, kind, running),
         step_kv_gb=running * inputs.kv_gb_per_request,
-    )
-
-
-def prefill_flops(model: Model, active_params: float, input_tokens: int) -> float:
-    """Floating-point operations of one prompt: 2 per active parameter and token, and causal attention over pairs.
-
-    `active_params` without the output projection, which runs for the last token only. Layers that see a window or
-    keep a state pay for the pairs inside it (Hoffmann et al. 2022, appendix F; causal half counted).
-    """
-    linear, window = model.linear_attention, model.sliding_window
-    full = model.num_hidden_layers
-    pairs = 0.0
-    if linear:
-        full = linear.full_attention_layers
-    elif window:
-        full = window.full_attention_layers
-        inside = min(window.window, input_tokens)
-        pairs += window.windowed_layers * (inside * input_tokens - inside**2 / 2)
-    pairs += full * input_tokens**2 / 2
-    return 2.0 * active_params * input_tokens + 4.0 * pairs * model.num_attention_heads * model.head_dim
-
-
-class FirstToken(Frozen):
-    """Time to first token of a request that waits for nobody: a floor, and a planning value for few in flight."""
-
-    floor_ms: float
-    planning_ms: float
-    prefill_ms_at_peak: float
-
-
-def first_token(inputs: ThroughputInputs) -> FirstToken | None:
-    """TTFT without a queue; None when the matrix rate is unknown.
-
-    The floor is prefill at peak rate, or one reading of the weights if that takes longer. The planning value holds up
-    to 8 in flight (vLLM: 21 % mean error dense on 108 rows, 32 % mixture of experts); beyond, TTFT is queueing.
-    """
-    if inputs.prefill_s is None:
-        return None
-    reading_s = inputs.active_weight_gb / (inputs.tensor_parallel * inputs.bandwidth_gb_s)
-    fixed_ms, share = FIRST_TOKEN[inputs.family]
-    peak_ms = inputs.prefill_s * 1000
-    floor_ms = max(peak_ms, reading_s * 1000)
-    return FirstToken(
-        floor_ms=floor_ms, planning_ms=max(floor_ms, fixed_ms + peak_ms / share), prefill_ms_at_peak=peak_ms
     )
 
 

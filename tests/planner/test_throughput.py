@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.catalog import load_catalog
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.throughput import (
@@ -16,9 +15,8 @@ from planner.throughput import (
     correction,
     expert_coverage,
     extrapolated,
-    first_token,
     largest_batch,
-    prefill_flops,
+    layer_overhead_us,
     step_s,
     total_tok_s,
     user_tok_s,
@@ -72,8 +70,8 @@ def test_experts_touched() -> None:
 
 def test_the_three_modes_at_batch_4_by_hand() -> None:
     # bound (3.0 + 4 x 0.4027) / 273 = 16.89 ms; coverage (1.188 + 28.991 x 0.2275 + 1.611) / 273 = 34.41 ms;
-    # planning 34.41 / 0.8 + 48 x 0.020 = 43.98 ms, no prefill given.
-    by_hand = {Kind.BOUND: 0.01689, Kind.COVERAGE: 0.03441, Kind.PLANNING: 0.04398}
+    # planning 34.41 / 0.8 + 48 x 0.055 = 45.65 ms, no prefill given.
+    by_hand = {Kind.BOUND: 0.01689, Kind.COVERAGE: 0.03441, Kind.PLANNING: 0.04565}
     for kind, seconds in by_hand.items():
         assert step_s(CASE, kind, 4) == pytest.approx(seconds, rel=0.001)
 
@@ -118,24 +116,6 @@ def test_bad_loads_are_refused() -> None:
         step_s(CASE, Kind.MEASURED, 1)
 
 
-def test_prefill_operations_by_hand() -> None:
-    # Llama-3.1-8B, 1,000 tokens: 2 x 6.98e9 x 1,000 + 4 x 32 layers x 4,096 wide x 1,000^2 / 2 = 1.396e13 + 2.6e11.
-    model = load_catalog().model("meta-llama/Llama-3.1-8B-Instruct")
-    assert prefill_flops(model, 6.98e9, 1000) == pytest.approx(1.4222e13, rel=0.001)
-
-
-def test_first_token_without_a_queue() -> None:
-    # 0.1 s at peak; mixture of experts: 39 ms + 0.1 / 0.12.
-    found = first_token(CASE.model_copy(update={"prefill_s": 0.1}))
-    assert found is not None
-    assert (found.floor_ms, found.planning_ms) == pytest.approx((100, 39 + 100 / 0.12))
-    # A short prompt cannot be faster than one reading of the weights: 3.0 / 273 s.
-    short = first_token(CASE.model_copy(update={"prefill_s": 0.001}))
-    assert short is not None
-    assert short.floor_ms == pytest.approx(10.99, abs=0.01)
-    assert first_token(CASE) is None
-
-
 def _ratio(batch: int, ratio: float) -> MeasuredRatio:
     return MeasuredRatio(batch=batch, ratio=ratio, n=3, spread=0.02)
 
@@ -162,6 +142,34 @@ def test_one_ratio_per_batch() -> None:
         ThroughputInputs.model_validate({**CASE.model_dump(), "measured": (_ratio(4, 0.5), _ratio(4, 0.6))})
 
 
+def test_a_step_is_never_shorter_than_its_multiplications() -> None:
+    # 1 ms of multiplications per token at peak, MFU 0.3, 512 tokens: 1.707 s beside 1.1 s of reading; 48 x 55 us.
+    wide = CASE.model_copy(update={"token_s": 0.001})
+    assert step_s(wide, Kind.PLANNING, 512) == pytest.approx(512 * 0.001 / 0.3 + 48 * 55e-6)
+    assert step_s(wide, Kind.COVERAGE, 512) == step_s(CASE, Kind.COVERAGE, 512)
+
+
+def test_overhead_per_layer() -> None:
+    # Mixture alone 55 us; dense on two devices 20 + 35, on three as on four: 20 + 40; twice the launches: 2 x 20.
+    dense = CASE.model_copy(update={"n_experts": 0, "experts_per_token": 0})
+    shared = [dense.model_copy(update={"tensor_parallel": n}) for n in (2, 3, 16)]
+    assert layer_overhead_us(CASE) == 55
+    assert [layer_overhead_us(i) for i in shared] == [55, 60, 70]
+    assert layer_overhead_us(dense.model_copy(update={"launch_scale": 2.0})) == 40
+
+
+def test_averaged_prefill_can_be_left_out_with_and_without_measurements() -> None:
+    loaded = CASE.model_copy(update={"prefill_s": 0.1})
+    without = loaded.model_copy(update={"averages_prefill": False})
+    assert step_s(without, Kind.PLANNING, 8) == pytest.approx(step_s(CASE, Kind.PLANNING, 8))
+    own = {"measured": (_ratio(8, 0.5),)}
+    # The correction is of the step with prompts in it, so it scales the step without them by as much.
+    scaled = [
+        step_s(i.model_copy(update=own), Kind.PLANNING, 8) / step_s(i, Kind.PLANNING, 8) for i in (loaded, without)
+    ]
+    assert scaled[0] == pytest.approx(scaled[1])
+
+
 @st.composite
 def inputs(draw: st.DrawFn) -> ThroughputInputs:
     experts = draw(st.integers(0, 512))
@@ -180,6 +188,8 @@ def inputs(draw: st.DrawFn) -> ThroughputInputs:
         tensor_parallel=draw(st.sampled_from([1, 2, 4, 8])),
         output_tokens=draw(st.integers(1, 4000)),
         prefill_s=draw(st.none() | st.floats(0, 5)),
+        token_s=draw(st.none() | st.floats(0, 0.01)),
+        launch_scale=draw(st.sampled_from([0.5, 1.0, 2.0])),
         kv_capacity=draw(st.none() | st.integers(1, 400)),
     )
 
