@@ -28,7 +28,8 @@ class FitSettings(Frozen):
     """What decides the memory besides model and device.
 
     `devices` share every layer of one copy of the model (tensor parallel); `pipeline_parallel` such groups share its
-    layers. `speculative_tokens` are drafted per step by the model's own draft layers. `tenants_gb` (decimal GB) is what other programs on the device hold: embedding model, reranker.
+    layers. `speculative_tokens` are drafted per step by the model's own draft layers. `tenants_gb` (decimal GB) is
+    what other programs on the device hold: embedding model, reranker.
     """
 
     context_tokens: int = Field(ge=1, le=100_000_000)
@@ -111,7 +112,7 @@ def memory_warning(model: Model, quant: Quantization, gpu: Gpu, found: Footprint
         detail = f"{format_gb(budget.kv)} are left for the KV cache"
     ways = _ways_out(model, quant, gpu, settings)
     way_out = (
-        f"What would do: {', or '.join(ways)}." if ways else "No format and no number of devices up to 8 would do."
+        f"What would do: {', or '.join(ways)}." if ways else "No format and no number of devices up to 16 would do."
     )
     return f"{gpu.name}: {what}: {detail}. {way_out}"
 
@@ -123,7 +124,11 @@ def _ways_out(model: Model, quant: Quantization, gpu: Gpu, settings: FitSettings
         except InputError:  # heads that do not divide over that many devices, a format that does not run here
             return False
 
-    ways = [f"{n} devices" for n in (2, 4, 8) if n > settings.devices and fits(quant, devices=n)][:1]
+    counts = [n for n in (2, 4, 8, 16) if n > settings.devices * settings.pipeline_parallel]
+    ways = [f"{n} devices" for n in counts if fits(quant, devices=n, pipeline_parallel=1)][:1]
+    if not ways:  # heads or vocabulary do not divide: by layers instead
+        staged = (n for n in counts if fits(quant, devices=1, pipeline_parallel=n))
+        ways = [f"{n} devices, each with a part of the layers" for n in staged][:1]
     smaller = [QUANTIZATIONS[name] for name in SMALLER_FORMATS if QUANTIZATIONS[name].bits < quant.bits]
     ways += [q.id.upper() for q in smaller if fits(q)][:1]
     shorter = [n for n in (32_768, 16_384, 8192, 4096, 2048) if n < settings.context_tokens]

@@ -76,7 +76,7 @@ KNOBS: dict[str, Knob] = {
         lambda d, f: f * d.free,
     ),
     "tgi": Knob(
-        "fraction of the device's total that the process may allocate; the warm-up gives the rest of it to the KV cache",
+        "fraction of the device's total that the process may allocate; warm-up gives what is left to the KV cache",
         lambda d, kv: (d.weights + d.reserve + kv) / d.total,
         lambda d, f: f * d.total - d.weights - d.reserve,
     ),
