@@ -8,6 +8,7 @@ import streamlit as st
 from planner.catalog import REPOSITORY_CATALOG
 from planner.engine_facts import age
 from services.workspace import now
+from ui import own_model
 from ui.cached import workspace
 from ui.parts import head, plain
 from ui.text import t
@@ -98,6 +99,7 @@ with models:
     rows = [
         {
             t("Model"): m.id,
+            t("Kind"): m.architecture.replace("_", " "),
             t("Layers"): m.num_hidden_layers,
             t("Hidden size"): m.hidden_size,
             t("Heads / KV heads"): f"{m.num_attention_heads} / {m.num_key_value_heads}",
@@ -111,7 +113,10 @@ with models:
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Models of the catalogue"))
     st.caption(t("Models and GPUs carry no day of reading; their sources name a commit, a log or a page."))
+    st.caption(t("A model that is not here is added under Own entries, from its config.json."))
 with own:
+    own_model.show(ws)
+    st.subheader(t("Entries by hand"))
     st.markdown(
         t(
             "Put {models} or {gpus} into {folder}. An entry with a known id changes the fields that it states, one "

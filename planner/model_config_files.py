@@ -24,7 +24,7 @@ _MODULES: tuple[tuple[str, ModuleName], ...] = (
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "awq": "int4", "gptq": "int4", "gptq_marlin": "int4",
             "awq_marlin": "int4", "auto-round": "int4", "mxfp4": "mxfp4"}  # fmt: skip
-_BY_WIDTH = {("float", 8): "fp8", ("float", 4): "nvfp4", ("int", 8): "int8", ("int", 4): "int4"}
+_BY_WIDTH = {("float", "8"): "fp8", ("float", "4"): "nvfp4", ("int", "8"): "int8", ("int", "4"): "int4"}
 
 
 class Format(Frozen):
@@ -66,12 +66,11 @@ def _format_id(method: str, quant: Mapping[str, Any]) -> str | None:
     if method == "compressed-tensors":
         groups = quant.get("config_groups")
         widths = {
-            (str(w.get("type")), w.get("num_bits"))
+            (str(w.get("type")), str(w.get("num_bits")))
             for g in (groups.values() if isinstance(groups, Mapping) else ())
             if isinstance(g, Mapping) and isinstance(w := g.get("weights"), Mapping)
         }
-        only = next(iter(widths)) if len(widths) == 1 else None
-        return _BY_WIDTH.get((only[0], only[1] if isinstance(only[1], int) else 0)) if only else None
+        return _BY_WIDTH.get(next(iter(widths))) if len(widths) == 1 else None
     if method == "bitsandbytes":
         return "int8" if quant.get("load_in_8bit") is True else None
     known = _METHODS.get(method)

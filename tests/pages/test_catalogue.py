@@ -1,0 +1,75 @@
+"""A model is pasted, looked at and kept on the Catalogue page, and every page knows it from then on."""
+
+from __future__ import annotations
+
+import json
+
+from streamlit.testing.v1 import AppTest
+
+from services.workspace import open_workspace
+from tests.pages.conftest import Launch
+from tests.planner.test_model_config import LLAMA
+
+
+def said(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.warning, *app.error, *app.success]
+    return "\n".join(part.value for part in parts).replace("\\", "")
+
+
+def paste(app: AppTest, text: str, id: str = "ours/new", index: str = "") -> AppTest:
+    app.text_input(key="own-id").set_value(id)
+    app.text_area(key="own-config").set_value(text)
+    app.text_area(key="own-index").set_value(index)
+    return next(b for b in app.button if b.label == "Read").click().run()
+
+
+def test_a_pasted_model_is_shown_then_kept(launch: Launch) -> None:
+    body = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
+    app = paste(launch("catalogue"), json.dumps(body), index=json.dumps({"metadata": {"total_size": 16_060_522_496}}))
+    assert not app.exception
+    assert "every head has its own (MHA)" in said(app)
+    # 32 KV heads in place of 8: the files are smaller than the formula, and that is told.
+    assert "memory counts the formula's" in said(app)
+    app = app.button(key="own-save").click().run()
+    assert not app.exception and not app.error
+    assert "ours/new is in the catalogue" in said(app)
+    models = next(d.value for d in app.dataframe if "Hidden size" in d.value.columns)
+    assert "ours/new" in set(models["Model"])
+    assert open_workspace().catalog.model("ours/new").num_key_value_heads == 32
+
+
+def test_a_name_that_is_taken_is_a_sentence_until_it_is_replaced(launch: Launch) -> None:
+    app = paste(launch("catalogue"), json.dumps(LLAMA), id="Qwen/Qwen3-8B")
+    app = app.button(key="own-save").click().run()
+    assert "has 'Qwen/Qwen3-8B' already" in said(app)
+    app.checkbox(key="own-replace").set_value(True)
+    app = app.button(key="own-save").click().run()
+    assert not app.error
+    assert open_workspace().catalog.model("Qwen/Qwen3-8B").hidden_size == 4096
+
+
+def test_a_wrong_text_is_one_sentence_and_stays_in_the_field(launch: Launch) -> None:
+    app = launch("catalogue")
+    for text, sentence in (
+        ("", "the text is empty"),
+        ("<html>", "this is a web page, not JSON"),
+        (json.dumps(LLAMA | {"compress_ratios": [4]}), "compress_ratios means a compressed KV cache"),
+    ):
+        app = paste(app, text)
+        assert not app.exception
+        assert sentence in said(app)
+        assert app.text_area(key="own-config").value == text
+
+
+def test_a_folder_and_a_hub_id_have_fields_of_their_own(launch: Launch, tmp_path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
+    app = launch("catalogue")
+    app = app.segmented_control(key="own-way").set_value("folder").run()
+    app.text_input(key="own-folder").set_value(str(tmp_path))
+    app = next(b for b in app.button if b.label == "Read").click().run()
+    assert not app.exception
+    assert app.button(key="own-save")
+    app = app.segmented_control(key="own-way").set_value("hub").run()
+    app.text_input(key="own-hub").set_value("no-owner")
+    app = next(b for b in app.button if b.label == "Read").click().run()
+    assert "is no hub id" in said(app)
