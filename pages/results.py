@@ -15,6 +15,7 @@ from ui.parts import go_to, head, kind_badge, next_step, plain, shown_errors, st
 from ui.session import open_case
 from ui.text import t
 from ui.views import (
+    SEEN,
     bound_frame,
     figure_in_words,
     kv_spread,
@@ -39,9 +40,7 @@ if r is None or plan is None:
     go_to("poc-plan", t("There is no plan yet, so there is nothing to judge. Make it first:"))
     st.stop()
 
-kinds = dict.fromkeys(
-    e.kind.value for e in state.evidence if e.kind in ("measured", "simulated", "imported", "entered")
-)
+kinds = dict.fromkeys(e.kind.value for e in state.evidence if e.kind in SEEN)
 if kinds:
     st.markdown(t("Known from:") + " " + " ".join(kind_badge(k) for k in kinds))
 if "simulated" in kinds:

@@ -17,7 +17,8 @@ OF_A_START = frozenset({"started", "startup_s", "kv_capacity_tokens"})
 # Every start counts for these whatever was asked of it; a failed start could not even report its version.
 OF_EVERY_START = frozenset({"started", "startup_s"})
 DEMAND_STALE_DAYS = 90  # without a 'within' clause: older windows say nothing about users today
-PREDICTIONS = (Kind.PLANNING, Kind.COVERAGE, Kind.BOUND, Kind.SIMULATED)
+# The first that is there speaks: an engine timed without a server ran on the real machine, the others are worked out.
+PREDICTIONS = (Kind.ENGINE_ALONE, Kind.PLANNING, Kind.COVERAGE, Kind.BOUND, Kind.SIMULATED)
 
 
 class Chosen(NamedTuple):
@@ -147,7 +148,7 @@ def _expectation(condition: Condition, predictions: Sequence[Evidence]) -> str:
     for kind in PREDICTIONS:
         of_kind = [e for e in predictions if e.kind is kind]
         if of_kind:
-            value = max(of_kind, key=lambda e: (e.at, e.id)).value
+            value = max(of_kind, key=lambda e: (e.statistic == condition.statistic, e.at, e.id)).value
             return _predicted(condition, value, kind)
     return ""
 

@@ -99,6 +99,7 @@ class Kind(StrEnum):
     COVERAGE = "coverage"
     PLANNING = "planning"
     SIMULATED = "simulated"
+    ENGINE_ALONE = "engine-alone"
     DOCUMENTED = "documented"
     IMPORTED = "imported"
     ENTERED = "entered"

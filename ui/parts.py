@@ -46,7 +46,7 @@ STATES: dict[str, Look] = {
 }
 KINDS: dict[str, str] = {
     "measured": "green", "observed": "green", "imported": "orange", "entered": "orange", "documented": "gray",
-    "simulated": "violet", "planning": "blue", "coverage": "blue", "bound": "blue",
+    "simulated": "violet", "planning": "blue", "coverage": "blue", "bound": "blue", "engine-alone": "blue",
 }  # fmt: skip
 
 

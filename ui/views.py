@@ -43,7 +43,7 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
     rows = []
     for (metric, statistic, candidate, kind, point, valid), pieces in groups.items():
         values = sorted(p.value for p in pieces)
-        seen = kind in (Kind.MEASURED, Kind.SIMULATED, Kind.ENTERED, Kind.IMPORTED)
+        seen = kind in SEEN
         rows.append(
             {
                 "metric": metric, "statistic": statistic, "candidate": candidate, "kind": kind,
@@ -66,7 +66,7 @@ TABLE = (
     ("user_tok_s", "p5"), ("output_tok_s", "value"), ("ttft_ms", "p50"), ("ttft_ms", "p95"), ("ttft_ms", "p99"),
     ("itl_ms", "p99"), ("error_share", "value"), ("goodput", "value"),
 )  # fmt: skip
-SEEN = (Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED, Kind.ENTERED)
+SEEN = (Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED, Kind.ENGINE_ALONE, Kind.ENTERED)
 
 
 def ttft_frame(state: CaseState) -> pd.DataFrame:

@@ -24,6 +24,7 @@ NO_SCHEDULE = "the file does not say when each request was due"
 NO_DETAIL = "the file holds no value per request"
 WHOLE_RUN = "over the whole run, ramp-up and drain included"
 ENGINE_ALONE = "engine alone: no server, no HTTP, no queue, no sampling"
+EXPECTATION = "the engine alone was timed, so its figures give an expectation and decide nothing"
 
 
 class Term(NamedTuple):

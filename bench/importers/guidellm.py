@@ -76,7 +76,7 @@ def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
         known += ["ttft_ms", "e2e_ms"]
     else:
         missing |= {"ttft_ms": NO_SCHEDULE, "e2e_ms": NO_SCHEDULE, "goodput": NO_SCHEDULE}
-    model = text_of(_backend(docs[0]), "model")
+    model = text_of(part(docs[0]["benchmarks"][0], "config").get("backend") or {}, "model")
     return Foreign(
         tool="GuideLLM", version=text_of(meta, "guidellm_version"), loads=loads,
         taken={t.theirs: t.metric for t in TERMS if t.metric}, refused=FORMAT.refused(), not_measured=missing,
@@ -84,12 +84,6 @@ def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
         remarks={"output_tok_s": "tokens after the first count at the last one's time"} if detailed else {},
         contract={"model": model} if looks_like_model_id(model) else {},
     )  # fmt: skip
-
-
-def _backend(doc: Doc) -> Doc:
-    config = doc.get("config")
-    backend = config.get("backend") if isinstance(config, dict) else None
-    return backend if isinstance(backend, dict) else config if isinstance(config, dict) else {}
 
 
 def _load(b: Any) -> Load:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from bench.importers.foreign import (
     ENGINE_ALONE,
+    EXPECTATION,
     NO_DETAIL,
     Doc,
     Foreign,
@@ -22,6 +23,7 @@ from bench.importers.foreign import (
     table_rows,
 )
 from bundle.manifest import Figure
+from planner.conditions import Kind
 from planner.errors import InputError
 
 TERMS = (
@@ -46,6 +48,8 @@ def recognises(text: str, docs: Sequence[Doc]) -> bool:
 def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
     """Every row as a load; the day is the person's, as the output has none."""
     at = day_of(stated)
+    if "is_tg_separate = 1" in text:
+        raise InputError("decodes one sequence after another (-tgs), which is no batch.", fix="Run it without -tgs.")
     rows = docs or [_numbers(row) for row in table_rows(text, "PP")]
     loads = []
     for row in rows:
@@ -56,12 +60,13 @@ def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
         point = load_point(in_flight=batch, input_tokens=prompt, output_tokens=answer, requests=batch)
         shared = {"shared_prefix": 1.0} if row.get("is_pp_shared") else {}
         lockstep = Figure(load_point=point.name, metric="user_tok_s", value=speed / batch, n=batch, theirs="S_TG t/s",
-                          remark=TERMS[0].why)  # fmt: skip
+                          remark=TERMS[0].why, kind=Kind.ENGINE_ALONE)  # fmt: skip
         figures = [lockstep.model_copy(update={"statistic": s}) for s in ("p5", "p50", "mean")]
         figures.append(Figure(load_point=point.name, metric="output_tok_s", value=batch * answer / whole_s, n=batch,
-                              theirs="T s", remark=TERMS[1].why))  # fmt: skip
+                              theirs="T s", remark=TERMS[1].why, kind=Kind.ENGINE_ALONE))  # fmt: skip
         unstated = () if docs and "is_pp_shared" in row else ("shared_prefix",)
-        loads.append(Load(point.model_copy(update=shared), at, whole_s, figures=tuple(figures), unstated=unstated))
+        loads.append(Load(point.model_copy(update=shared), at, whole_s, figures=tuple(figures), unstated=unstated,
+                          notes=(EXPECTATION,)))  # fmt: skip
     return Foreign(
         tool="llama-batched-bench", version="", loads=tuple(loads),
         taken={t.theirs: t.metric for t in TERMS if t.metric}, refused=FORMAT.refused(),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from bench.importers.foreign import (
     ENGINE_ALONE,
+    EXPECTATION,
     NO_DETAIL,
     Doc,
     Foreign,
@@ -27,6 +28,7 @@ from bench.importers.foreign import (
     text_of,
 )
 from bundle.manifest import Figure
+from planner.conditions import Kind
 from planner.errors import InputError
 
 TERMS = (
@@ -69,7 +71,7 @@ def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
     }
     build = text_of(first, "build_commit") or ((found := re.search(r"build: (\S+)", text)) and found[1]) or ""
     return Foreign(
-        tool="llama-bench", version=build, loads=tuple(_load(t) for t in generating),
+        tool="llama-bench", version="" if build == "unknown" else build, loads=tuple(_load(t) for t in generating),
         taken={"tg avg_ts": "user_tok_s, output_tok_s"}, refused=FORMAT.refused(),
         not_measured=dict.fromkeys(("ttft_service_ms", "ttft_ms", "e2e_ms"), ENGINE_ALONE) | {"itl_ms": NO_DETAIL},
         settings=what,
@@ -79,10 +81,10 @@ def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
 def _load(t: Test) -> Load:
     point = load_point(in_flight=1, input_tokens=max(1, t.depth), output_tokens=t.answer, requests=t.runs or 1)
     made = Figure(load_point=point.name, metric="user_tok_s", statistic="mean", value=t.tok_s, n=t.runs,
-                  theirs=f"tg{t.answer} t/s", remark=ENGINE_ALONE)  # fmt: skip
+                  theirs=f"tg{t.answer} t/s", remark=ENGINE_ALONE, kind=Kind.ENGINE_ALONE)  # fmt: skip
     whole = made.model_copy(update={"metric": "output_tok_s", "statistic": "value",
                                     "remark": f"{ENGINE_ALONE}, no prefill"})  # fmt: skip
-    return Load(point, t.at, t.duration_s, figures=(made, whole), unstated=("shared_prefix",))
+    return Load(point, t.at, t.duration_s, figures=(made, whole), notes=(EXPECTATION,))
 
 
 def _from_json(docs: Sequence[Doc], stated: Stated) -> Iterator[Test]:

@@ -25,6 +25,7 @@ FORMATS: dict[str, Format] = {
     f.FORMAT.name: f.FORMAT
     for f in (vllm_bench, sglang_bench, guidellm, aiperf, llama_benchy, llama_batched_bench, llama_bench)
 }
+PRINTED = "= Serving Benchmark Result ="
 NEAR = 0.05  # lengths in files are means of what was drawn or answered
 
 
@@ -62,6 +63,9 @@ def read_foreign(name: str, content: bytes, stated: Stated, format: str = "") ->
         if chosen is None or not chosen.recognises(text, docs):
             if chosen:
                 raise InputError(f"is not the output of {chosen.what}.", fix="Choose the file as the tool wrote it.")
+            if PRINTED in text:
+                raise InputError("is what vllm bench serve or SGLang prints, not the file it saves.",
+                                 fix="Choose that file (--save-result, or --output-file of SGLang).")  # fmt: skip
             raise InputError(f"is no result that can be read here ({', '.join(FORMATS)}).",
                              fix="Choose the file as the tool wrote it.")  # fmt: skip
         return _agreeing(chosen.read(text, docs, stated), stated, chosen)
@@ -162,7 +166,9 @@ def _named(foreign: Foreign, choices: Choices, name: str) -> tuple[list[Load], t
     if len(set(wanted.values())) < len(wanted):
         raise InputError("two of its loads cannot stand for one point.", where=name, fix="Name another point.")
     made = list[Load]()
-    findings = [f"{load.point.name}: {note}" for load in foreign.loads for note in load.notes]
+    several = len(own) > 1
+    common = {n for n in foreign.loads[0].notes if several and all(n in load.notes for load in foreign.loads)}
+    findings = [n if n in common else f"{load.point.name}: {n}" for load in foreign.loads for n in load.notes]
     for load in foreign.loads:
         target = wanted.get(load.point.name)
         if target is None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
+from statistics import fmean, median
 from typing import Any
 
 from bench.importers.foreign import (
@@ -35,10 +36,14 @@ from bundle.records import Record
 from planner.conditions import Arrival, LoadPoint
 from planner.errors import InputError
 
+# Up to 0.32 the chat client takes every chunk with a choice for a token, so that of the role too, which vLLM sends
+# together with the first token; from 0.33 on it does not (vllm pull request 55508).
+ROLE_GAP = "gap per chunk; up to vLLM 0.32 one of about zero per answer, before the first token"
+EXTRA_CHUNK = "an answer has one chunk more than tokens, and the file does not say which of them holds no token"
 TERMS = (
     Term("ttft_ms", "ttft_service_ms", AT_DISPATCH),
     Term("tpot_ms", "tpot_ms", "the first chunk is taken as one token"),
-    Term("itl_ms", "itl_ms", "gap per chunk"),
+    Term("itl_ms", "itl_ms", ROLE_GAP),
     Term("e2el_including_client_queue_ms", "e2e_ms", "from the moment the client handed the request out"),
     Term("output_throughput", "output_tok_s", WHOLE_RUN),
     Term("request_throughput", "request_rate", WHOLE_RUN),
@@ -50,6 +55,8 @@ TERMS = (
 )
 LISTS = ("input_lens", "output_lens", "start_times", "ttfts", "itls", "errors")
 HANDED_OUT = "scheduled time: when the client handed the request out"
+ROLE_SHARE = 0.1  # of a usual gap: below it the chunk of the role came together with the first token
+WAITED_SHARE = 0.1  # of the time between arrivals: above it requests waited for a slot, and the cap made the load
 
 
 def recognises(text: str, docs: Sequence[Doc]) -> bool:
@@ -62,19 +69,25 @@ def read(text: str, docs: Sequence[Doc], stated: Stated) -> Foreign:
     loads = tuple(_load(doc) for doc in docs)
     detailed = any(load.records for load in loads)
     scheduled = all(_has_schedule(doc) for doc in docs)
+    unclear = detailed and any(_unclear(doc) for doc in docs)
     queue_e2e = any(f.metric == "e2e_ms" for load in loads for f in load.figures)
     missing = {} if scheduled and detailed else {"ttft_ms": NO_SCHEDULE, "e2e_ms": NO_SCHEDULE, "goodput": NO_SCHEDULE}
     if queue_e2e:
         missing.pop("e2e_ms", None)
     known = ["ttft_service_ms", "itl_ms", "output_tok_s", "request_rate", "error_share", "completed_share"]
-    if not any(key.startswith("spec_decode") for doc in docs for key in doc):
+    if unclear:
+        known = [m for m in known if m not in ("ttft_service_ms", "itl_ms")]
+        missing |= dict.fromkeys(
+            ("ttft_service_ms", "itl_ms", "tpot_ms", "user_tok_s", "ttft_ms", "goodput"), EXTRA_CHUNK
+        )
+    elif not any(key.startswith("spec_decode") for doc in docs for key in doc):
         known += ["tpot_ms", "user_tok_s"]
     elif detailed:
         missing |= dict.fromkeys(
             ("tpot_ms", "user_tok_s"), "speculative decoding: tokens per chunk are not in the file"
         )
     if scheduled:
-        known += ["ttft_ms", "e2e_ms"]
+        known += ["e2e_ms"] if unclear else ["ttft_ms", "e2e_ms"]
     model, tokenizer = text_of(docs[0], "model_id"), text_of(docs[0], "tokenizer_id")
     contract = {k: v for k, v in (("model", model), ("tokenizer", tokenizer)) if looks_like_model_id(v)}
     return Foreign(
@@ -115,10 +128,15 @@ def _point(doc: Doc, completed: int, prompts: int) -> tuple[LoadPoint, tuple[str
             raise InputError("field 'request_rate' is neither a number nor 'inf'.", fix="Choose the file as written.")
         cap = cap or prompts
     elif cap is not None:
-        reached = needed(doc, "request_throughput")
-        capped = reached < 0.9 * rate
-        notes = (f"at most {cap:.0f} in flight: of {rate:g} req/s asked {reached:.3g} went out, so this is "
-                 + ("a closed loop" if capped else "an open loop"),)  # fmt: skip
+        reached, waits = needed(doc, "request_throughput"), doc.get("queue_times")
+        if waits:
+            capped = fmean(waits) > WAITED_SHARE / rate
+            said = f"a request waited {1000 * fmean(waits):.3g} ms for a slot on average"
+        else:
+            capped = reached < 0.9 * rate
+            said = f"of {rate:g} req/s asked {reached:.3g} went out"
+        loop = "a closed loop" if capped else "an open loop"
+        notes = (f"at most {cap:.0f} in flight: {said}, so this is {loop}",)
         cap = cap if capped else None
     shape = number(doc, "burstiness")
     arrival: Arrival = "constant" if shape is None else "poisson" if shape == 1 else "gamma"
@@ -140,6 +158,24 @@ def _at(doc: Doc) -> datetime:
         raise InputError("field 'date' is missing.", fix="Choose the file as the tool wrote it.") from None
 
 
+def _is_chat(doc: Doc) -> bool:
+    return "chat" in text_of(doc, "backend")
+
+
+def _unclear(doc: Doc) -> bool:
+    """Whether some chat answer has one chunk too many that did not come together with the first token."""
+    answers = zip(doc["itls"], doc["output_lens"], strict=True) if _is_chat(doc) else ()
+    return any(len(gaps) == n > 1 and gaps[0] > ROLE_SHARE * median(gaps) for gaps, n in answers)
+
+
+def _of_tokens(ttft: float, gaps: list[float], chat: bool) -> tuple[float, list[float]]:
+    """First token and gaps in s, without the chunk that holds no token: n tokens have n - 1 gaps.
+
+    The chat client counted the role before the first token; the completions client the finish reason after the last.
+    """
+    return (ttft + gaps[0], gaps[1:]) if chat else (ttft, gaps[:-1])
+
+
 def _records(doc: Doc) -> list[Record]:
     columns = [doc[name] for name in LISTS]
     if len({len(c) for c in columns}) != 1:
@@ -148,11 +184,11 @@ def _records(doc: Doc) -> list[Record]:
     starts = [float(s) for s in doc["start_times"]]
     due = [s - q for s, q in zip(starts, queued, strict=True)] if queued else starts
     t0 = min(due, default=0.0)
-    chat = "chat" in text_of(doc, "backend")
+    chat = _is_chat(doc)
     made = []
     for i, (prompt, output, start, ttft, gaps, error) in enumerate(zip(*columns, strict=True)):
-        # The completions client counts the empty chunk with the finish reason as a token: n tokens, n gaps.
-        gaps = gaps[:-1] if not chat and gaps and len(gaps) == output else gaps
+        if gaps and len(gaps) == output:
+            ttft, gaps = _of_tokens(ttft, gaps, chat)
         ok = not error and bool(output) and ttft > 0
         chunks = list(accumulate([start - t0 + ttft, *gaps])) if ok else []
         one_each = len(chunks) == output

@@ -170,7 +170,7 @@ def test_measured_stands_before_imported_before_entered():
     assert evaluate(PROMISE, [entered, imported, ttft(beyond=0)], context()).kind is Kind.MEASURED
 
 
-@pytest.mark.parametrize("kind", [Kind.BOUND, Kind.COVERAGE, Kind.PLANNING, Kind.SIMULATED])
+@pytest.mark.parametrize("kind", [Kind.BOUND, Kind.COVERAGE, Kind.PLANNING, Kind.SIMULATED, Kind.ENGINE_ALONE])
 def test_an_estimate_never_decides_it_gives_an_expectation(kind):
     condition = parse_condition("vllm: user_tok_s p5 >= 20 tok/s at parallel-16")
     guess = Evidence(id="p", metric="user_tok_s", statistic="p5", value=10.0, unit="tok/s", kind=kind, source="sizing",
@@ -178,6 +178,15 @@ def test_an_estimate_never_decides_it_gives_an_expectation(kind):
     v = evaluate(condition, [guess], context())
     assert v.state is State.UNMEASURED
     assert v.expectation == f"predicted to fail: 10 tok/s against 20 tok/s ({kind.value})"
+
+
+def test_an_expectation_is_of_the_statistic_that_is_asked_for():
+    condition = parse_condition("vllm: user_tok_s p5 >= 20 tok/s at parallel-16")
+    rehearsed = [
+        speed(v, metric="user_tok_s", statistic=s, kind=Kind.SIMULATED, id=f"r/{s}")
+        for s, v in {"p5": 18.0, "p50": 25.0, "p99": 40.0}.items()
+    ]
+    assert evaluate(condition, rehearsed, context()).expectation.startswith("predicted to fail: 18 tok/s")
 
 
 def test_a_rehearsal_at_another_load_predicts_nothing():

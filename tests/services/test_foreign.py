@@ -51,6 +51,23 @@ def test_an_imported_result_decides_as_imported_with_its_source_in_the_sentence(
     assert "as imported, n = 4 (llama-benchy 0.4.0, b.json, team B, their own; 2 in flight" in verdict.sentence
 
 
+def test_an_engine_without_a_server_gives_an_expectation_and_decides_nothing(shipped):
+    point = LoadPoint(name="alone", in_flight=1, input_tokens=4096, output_tokens=128)
+    levels = tuple(
+        c for c in case_state(shipped, CASE).requirements.service_levels() if c.metric == "user_tok_s"
+    )  # at least 20 tok/s for the slowest 5 %: seed 001
+    case = with_plan(shipped, small_plan(point).model_copy(update={"service_levels": levels}))
+    said = Said("vllm", {"in-flight-1-4096-128": "alone"})
+    file = (FOREIGN / "llama-bench.json").read_bytes()
+    assert look("l.json", file, said, None).findings == (
+        "the engine alone was timed, so its figures give an expectation and decide nothing",
+    )
+    bring_in_foreign(shipped, case, "l.json", file, said, "Kim")
+    verdict = judge_levels(case_state(shipped, CASE))["vllm", "alone"]
+    assert (verdict.state, verdict.kind) == ("unmeasured", None)
+    assert verdict.expectation == "predicted to hold: 30 tok/s against 20 tok/s (engine-alone)"
+
+
 def test_the_same_result_twice_is_one_run(shipped, case):
     bring_in_foreign(shipped, case, "b.json", benchy(), SAID, "Kim")
     (again,) = bring_in_foreign(shipped, case, "b.json", benchy(), SAID, "Lee").taken
