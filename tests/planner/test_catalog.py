@@ -100,6 +100,21 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("total", "bandwidth", "says"),
+    [
+        # 24 GB are 22.35 GiB; a driver never reports more GiB than the box says.
+        (25.8, 900, r"device_total_gib 25\.8 is above memory_gb 24: GB stated as GiB\? \(25\.8 GB are 24\.0 GiB\)"),
+        (23.5, 3.35, r"bandwidth_gb_s 3\.35 is too low: TB/s stated as GB/s\?"),
+        (23.5, 10**9, "less than or equal to 1000000"),
+        (1e6, 900, "less than or equal to 10000"),
+    ],
+)
+def test_mixed_up_units_are_named(tmp_path: Path, total: float, bandwidth: float, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_catalog(_root(tmp_path, GPU.format(total=total, bandwidth=bandwidth)))
+
+
+@pytest.mark.parametrize(
     ("gpus", "says"),
     [
         (GPU.format(total=-1, bandwidth=900), r"gpus\.yaml, gpus 'bench-card': device_total_gib: .*greater than 0"),

@@ -173,6 +173,75 @@ def test_thirty_four_gb_on_a_24_gb_card_is_caught_with_the_way_out() -> None:
     assert "What would do: 2 devices, or INT4." in sentence
 
 
+@pytest.mark.parametrize(
+    ("model", "quant", "gpu", "context", "ways"),
+    [
+        # 16.4 GB of weights leave 3.4 GB of 24.1; 32,768 tokens x 147,456 B = 4.8 GB. Every way out is named.
+        ("Qwen/Qwen3-8B", "bf16", "L4", 32_768, "2 devices, or FP8, or a context of 16,384 tokens"),
+        # 29.3 GB: heads and vocabulary divide by 2 only, which leaves nothing for the cache; four stages do.
+        ("microsoft/phi-4", "fp16", "T4", 2048, "4 devices, each with a part of the layers, or INT4"),
+    ],
+)
+def test_what_would_do_instead(model: str, quant: str, gpu: str, context: int, ways: str) -> None:
+    entry, card, form = CATALOG.model(model), CATALOG.gpu(gpu), quantization(quant)
+    found = footprint(entry, form, card, FitSettings(context_tokens=context, max_num_batched_tokens=2048))
+    sentence = memory_warning(entry, form, card, found)
+    assert sentence is not None
+    assert ways in sentence
+
+
+@pytest.mark.parametrize(
+    ("quant", "gpu", "says"),
+    [
+        (
+            "bf16",
+            "T4",
+            r"T4: bf16 does not run on this device: it has compute capability 7\.5, it needs 8\.0\. Take fp16",
+        ),
+        ("mxfp4", "T4", r"it needs 8\.0\. Take q4_k_m"),
+        ("nvfp4", "MI300X", "no kernels for it. Take int4"),
+    ],
+)
+def test_a_format_that_the_device_cannot_run_is_refused_with_what_to_take(quant: str, gpu: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        footprint(
+            CATALOG.model("openai/gpt-oss-20b"), quantization(quant), CATALOG.gpu(gpu), FitSettings(context_tokens=1)
+        )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("context_tokens", 0), ("context_tokens", 10**9), ("tenants_gb", -1.0), ("fraction", 90), ("devices", 0)],
+)
+def test_absurd_settings_are_refused(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=field):
+        FitSettings.model_validate({"context_tokens": 4096, field: value})
+
+
+def test_linear_attention_layers_keep_the_width_that_publishers_give_them() -> None:
+    # Qwen3.8-27B in NVFP4, vLLM log on A6000: 19.75 GiB. 5.56 B weights of the linear layers in 8 bit, 18.79 B of the
+    # others in 4.5, two tables of 1.27 B in 16: 5.56 + 10.57 + 5.09 = 21.2 GB.
+    qwen = CATALOG.model("Qwen/Qwen3.8-27B")
+    assert weight_bytes(qwen, quantization("nvfp4")).total / GIB == pytest.approx(19.75, rel=0.005)
+    # AWQ leaves them 16 bit.
+    assert weight_bytes(qwen, quantization("awq")).attention > 2 * 5.56e9
+
+
+def test_drafts_are_loaded_only_when_asked_for() -> None:
+    # Nemotron-3-Super, boot log with three drafted tokens: 75.03 GiB; 5.8 GB of it is the draft layer in 16 bit.
+    model = CATALOG.model("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16")
+    with_drafts = weight_bytes(model, quantization("nvfp4"), drafts=True).total
+    assert (with_drafts - weight_bytes(model, quantization("nvfp4")).total) / GB == pytest.approx(5.8, abs=0.2)
+
+
+def test_a_vision_tower_is_counted_from_its_dimensions() -> None:
+    # Kimi-VL: 27 x (4 x 1152^2 + 2 x 1152 x 4304) + 30.7 M = 0.44 B; vLLM log: 30.74 GiB with it.
+    kimi = CATALOG.model("moonshotai/Kimi-VL-A3B-Instruct")
+    weights = weight_bytes(kimi, quantization("bf16"))
+    assert weights.extra == 2 * (27 * (4 * 1152**2 + 2 * 1152 * 4304) + 30_670_848)
+    assert weights.total / GIB == pytest.approx(30.74, rel=0.01)
+
+
 def test_memory_counts_all_experts() -> None:
     # AlexsJones/llmfit#230: a 122B mixture was called a perfect fit at 33 GB because active parameters were counted.
     weights = weight_bytes(CATALOG.model("Qwen/Qwen3.5-122B-A10B"), quantization("int4")).total / GB
