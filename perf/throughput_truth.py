@@ -1,0 +1,198 @@
+"""Public benchmark rows beside the planning value for the same model, accelerator, lengths and concurrency."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from perf.predicted import Predicted
+from perf.truth_names import gpu_of, kv_dtype_of, model_of, quantization_of
+from planner.catalog import Catalog, Gpu, Model
+from planner.conditions import Kind
+from planner.errors import InputError
+from planner.fit import FitSettings, Footprint, footprint
+from planner.prefill import first_token
+from planner.quantization import Quantization
+from planner.speed_inputs import speed_inputs
+from planner.throughput import ThroughputInputs, running_batch, step_s
+
+Row = Mapping[str, str]
+# Mean lengths of the ShareGPT prompts as gpustack's performance lab counts them, where a row does not.
+SHAREGPT_TOKENS = (217, 201)
+# Most requests that vLLM runs at once by default on devices of 70 GiB and more.
+MAX_NUM_SEQS = 1024
+MOST_DEVICES = 8
+FEW_IN_FLIGHT = 8
+
+
+class Unpredictable(Exception):
+    """Why a row gets no prediction."""
+
+
+class Stated(NamedTuple):
+    """A row's settings, read."""
+
+    model: Model
+    gpu: Gpu
+    quant: Quantization
+    kv_dtype: str
+    devices: int
+    input_tokens: int
+    output_tokens: int
+    concurrency: int
+    notes: str
+
+
+def predict(rows: Iterable[Row], catalog: Catalog) -> list[Predicted]:
+    """One entry per figure of a row: tpot_ms, and ttft_ms where at most eight requests are in flight.
+
+    A figure that cannot be predicted has `predicted` None and the reason; a row that measured neither is not listed.
+    """
+    return [p for row in rows for p in (_tpot(row, catalog), _ttft(row, catalog)) if p]
+
+
+def measured_tpot(row: Row) -> tuple[float, str] | None:
+    """Time per output token in ms and where it is from; None when the row measured none.
+
+    First the stated TPOT; then the decode rate of one request that some pages state; else concurrency / output tokens
+    per second of all, which holds a share of each first token too.
+    """
+    if stated := _number(row["tpot_ms_median"]):
+        return stated, "stated"
+    if rate := re.search(r"mean per-request decode ([\d.]+) t/s", row["notes"]):
+        return 1000 / float(rate[1]), "decode rate of one request"
+    total, concurrency = _number(row["output_tok_s_total"]), _number(row["concurrency"])
+    return (1000 * concurrency / total, "concurrency / total") if total and concurrency else None
+
+
+def _tpot(row: Row, catalog: Catalog) -> Predicted | None:
+    measured = measured_tpot(row)
+    if measured is None:
+        return None
+    value, reason = None, ""
+    try:
+        stated = _stated(row, catalog)
+        inputs = _loaded(_inputs(stated), stated, measured[1])
+        value = 1000 * step_s(inputs, Kind.PLANNING, running_batch(inputs, min(stated.concurrency, MAX_NUM_SEQS)))
+    except (Unpredictable, InputError) as e:
+        reason = str(e)
+    return _entry("tpot_ms", row, catalog, measured[0], value, reason, measured[1])
+
+
+def _ttft(row: Row, catalog: Catalog) -> Predicted | None:
+    measured, concurrency = _number(row["ttft_ms_median"]), _number(row["concurrency"])
+    if not measured or not concurrency or concurrency > FEW_IN_FLIGHT:
+        return None
+    value, reason = None, ""
+    try:
+        found = first_token(_inputs(_stated(row, catalog)))
+        value, reason = (found.planning_ms, "") if found else (None, "the matrix rate is unknown")
+    except (Unpredictable, InputError) as e:
+        reason = str(e)
+    return _entry("ttft_ms", row, catalog, measured, value, reason, "stated")
+
+
+def _entry(
+    quantity: str, row: Row, catalog: Catalog, measured: float, value: float | None, reason: str, how: str
+) -> Predicted:
+    model = model_of(row["model"], catalog)
+    engine = re.match(r"[a-z.\-]+", row["engine"].lower())
+    load = f"{row['input_len']}/{row['output_len']} tokens, {row['concurrency']} in flight, {row['n_gpu']} devices"
+    return Predicted(
+        quantity=quantity, klass="unknown" if model is None else "moe" if model.moe else "dense",
+        engine=engine[0] if engine else "not stated", model=row["model"], gpu=row["gpu"], measured=measured,
+        predicted=value, reason=reason, source_url=row["source_url"],
+        detail=f"{row['weights_dtype'] or 'format not stated'}, {load}; measured: {how}",
+    )  # fmt: skip
+
+
+def _stated(row: Row, catalog: Catalog) -> Stated:
+    model, gpu = model_of(row["model"], catalog), gpu_of(row["gpu"], catalog)
+    if model is None:
+        raise Unpredictable(f"the catalogue has no model {row['model']!r}")
+    if gpu is None:
+        raise Unpredictable(f"the catalogue has no accelerator {row['gpu']!r}")
+    quant = quantization_of(row["weights_dtype"], row["model"])
+    if quant is None:
+        raise Unpredictable(f"weight format {row['weights_dtype']!r} is not known")
+    concurrency, lengths = _number(row["concurrency"]), _lengths(row)
+    if concurrency is None:
+        raise Unpredictable(f"concurrency is not stated as a number: {row['concurrency']!r}")
+    if lengths is None:
+        raise Unpredictable("prompt and answer lengths are not stated")
+    return Stated(
+        model=model, gpu=gpu, quant=published(model, quant), kv_dtype=kv_dtype_of(row["kv_dtype"]),
+        devices=_devices(row), input_tokens=lengths[0], output_tokens=lengths[1], concurrency=int(concurrency),
+        notes=row["notes"],
+    )  # fmt: skip
+
+
+def published(model: Model, quant: Quantization) -> Quantization:
+    """The format as it is published for this kind of model.
+
+    NVFP4 files of mixtures, of models with linear attention and of Gemma 4 leave attention in 16 bit (vllm-project/
+    llm-compressor#2740, sgl-project/sglang#18189 and #22618, vllm-project/vllm#40291); INT4 of latent-attention
+    mixtures packs the experts alone (Kimi K2).
+    """
+    narrow = quant.narrow
+    if quant.id == "nvfp4" and (model.moe or model.linear_attention or model.global_attention):
+        narrow = quant.narrow - {"attention"}
+    if quant.id == "int4" and model.moe and model.mla:
+        narrow = frozenset({"experts"})
+    return quant if narrow == quant.narrow else quant.model_copy(update={"narrow": narrow})
+
+
+def _devices(row: Row) -> int:
+    devices = _number(row["n_gpu"])
+    if devices is None:
+        raise Unpredictable("the number of devices is not stated")
+    if devices > MOST_DEVICES:
+        raise Unpredictable(f"{devices:g} devices span several machines, whose network is not modelled")
+    split = re.search(r"moe_tp=(\d+) moe_ep=(\d+)", row["notes"])
+    if split and int(split[1]) * int(split[2]) > devices:
+        raise Unpredictable("the experts lie on more devices than the row counts (data-parallel attention)")
+    return int(devices)
+
+
+def _lengths(row: Row) -> tuple[int, int] | None:
+    if row["input_len"] == "ShareGPT":
+        counted = re.search(r"mean (\d+)/(\d+)", row["notes"])
+        return (int(counted[1]), int(counted[2])) if counted else SHAREGPT_TOKENS
+    given, answer = _number(row["input_len"]), _number(row["output_len"])
+    return (int(given), int(answer)) if given and answer else None
+
+
+def _inputs(stated: Stated) -> ThroughputInputs:
+    """Inputs at the mean context of a run: the prompt and half of the answer."""
+    context = stated.input_tokens + stated.output_tokens // 2
+    memory = _footprint(stated, context)
+    if not memory.requests_that_fit:
+        raise Unpredictable("the weights and one request do not fit the devices that the row counts")
+    return speed_inputs(
+        stated.model, stated.quant, stated.gpu, memory.weights, input_tokens=stated.input_tokens,
+        output_tokens=stated.output_tokens, context_tokens=context, kv_dtype=stated.kv_dtype,
+        tensor_parallel=stated.devices, kv_capacity=memory.requests_that_fit,
+    )  # fmt: skip
+
+
+def _footprint(stated: Stated, context: int) -> Footprint:
+    settings = FitSettings(context_tokens=context, kv_dtype=stated.kv_dtype, devices=stated.devices)
+    return footprint(stated.model, stated.quant, stated.gpu, settings)
+
+
+def _loaded(inputs: ThroughputInputs, stated: Stated, how: str) -> ThroughputInputs:
+    """The inputs as the row's benchmark loads the server.
+
+    llama-batched-bench times decode alone. llama-benchy sends its requests all at once and states the decode rate of
+    one: on average half of the other prompts are computed while a request decodes.
+    """
+    if "batched-bench" in stated.notes or "pure decode" in stated.notes:
+        return inputs.model_copy(update={"averages_prefill": False})
+    if how == "decode rate of one request" and inputs.prefill_s is not None:
+        return inputs.model_copy(update={"prefill_s": inputs.prefill_s / 2})
+    return inputs
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text.strip()) else None
