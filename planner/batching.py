@@ -7,19 +7,23 @@
 
 A step computes at most `token_budget` tokens, prompts in chunks. The token that ends a step has its KV written in the
 next one, so a request of p + n tokens never holds more than p + n - 1.
+
+The emulator runs `step` in real time; planner.queueing runs the same scheduler in virtual time, and takes stretches in
+which nothing but decode can happen with `jump`, which gives what as many steps would.
 """
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from planner.conditions import Kind
 from planner.errors import InputError
 from planner.frozen import Frozen
-from planner.throughput import MFU, ThroughputInputs, step_s
 
 Policy = Literal["continuous", "slots", "static"]
 POLICIES: tuple[Policy, ...] = ("continuous", "slots", "static")
@@ -54,12 +58,19 @@ class Limits(Frozen):
         """Blocks that hold so many tokens."""
         return -(-tokens // self.block_size)
 
-    def fits(self, prompt_tokens: int, output_tokens: int) -> bool:
-        """A request of these lengths can be served to its end."""
-        return self.blocks(prompt_tokens + output_tokens - 1) <= self.blocks_for_one
+    def check(self, prompt_tokens: int, output_tokens: int) -> None:
+        """Raise InputError for a request that could never be served: lengths below 1, or more KV than one may hold."""
+        if prompt_tokens < 1 or output_tokens < 1:
+            raise InputError(f"a request of {prompt_tokens} + {output_tokens} tokens is none.",
+                             fix="Use 1 or more each.")  # fmt: skip
+        if self.blocks(prompt_tokens + output_tokens - 1) > self.blocks_for_one:
+            most = self.blocks_for_one * self.block_size
+            raise InputError(f"{prompt_tokens} + {output_tokens} tokens do not fit the {most} that one request may "
+                             "hold.", fix="Shorten it, or give the server more KV cache or fewer slots.")  # fmt: skip
 
 
-class Sequence(NamedTuple):
+@dataclass(slots=True)
+class Sequence:
     """One request: its lengths, tokens produced, tokens whose KV is in the cache, and the blocks it holds for them."""
 
     id: int
@@ -75,213 +86,199 @@ class Sequence(NamedTuple):
         return self.prompt_tokens + self.generated - self.computed
 
 
-class State(NamedTuple):
-    """Requests that run and that wait, each in the order of their arrival."""
+class Step(NamedTuple):
+    """One step: the requests that computed and how many tokens each, and what came of it, all by request id.
 
-    running: tuple[Sequence, ...] = ()
-    waiting: tuple[Sequence, ...] = ()
+    `produced` got a token, `first` their first one, `finished` their last. `prefill_tokens` counts prompt tokens, and
+    those computed again after a preemption. `kv_blocks` are held during the step.
+    """
+
+    worked: list[int]
+    tokens: list[int]
+    produced: list[int]
+    first: list[int]
+    finished: list[int]
+    preempted: list[int]
+    prefill_tokens: int
+    kv_blocks: int
+
+    @property
+    def batch(self) -> int:
+        """Requests that compute in this step."""
+        return len(self.worked)
+
+
+class Scheduler:
+    """Requests that run and that wait, each in the order of their arrival, and the steps that they take together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.running: list[Sequence] = []
+        self.waiting: deque[Sequence] = deque()
+        self._free = limits.kv_blocks
+        self._decoding = False  # whoever runs is past its prompt
+        # A step is taken very often: what it reads of the limits stands here.
+        self._size, self._most = limits.block_size, limits.max_num_seqs
+        self._continuous = limits.policy == "continuous"
+        self._reserved, self._may_join = _RESERVED[limits.policy], _MAY_JOIN[limits.policy]
 
     @property
     def kv_blocks(self) -> int:
         """Blocks held."""
-        return sum(s.blocks for s in self.running)
+        return self.limits.kv_blocks - self._free
 
     @property
     def empty(self) -> bool:
         """Nobody is here."""
         return not self.running and not self.waiting
 
+    def submit(self, request: int, prompt_tokens: int, output_tokens: int) -> None:
+        """Put a request at the end of the queue; raises InputError when it could never be served."""
+        self.limits.check(prompt_tokens, output_tokens)
+        self.waiting.append(Sequence(request, prompt_tokens, output_tokens))
 
-class Work(NamedTuple):
-    """What one request does in a step: tokens computed, and whether that ends in a new token, or in its last."""
-
-    id: int
-    tokens: int
-    prefill: bool
-    produces: bool
-    finishes: bool
-
-
-class Step(NamedTuple):
-    """One step: the work of each request in it, who lost the cache, and the state after it."""
-
-    work: tuple[Work, ...]
-    preempted: tuple[int, ...]
-    kv_blocks: int
-    state: State
+    def cancel(self, request: int) -> None:
+        """Take a request out, wherever it is; its blocks are free at once."""
+        self._free += sum(s.blocks for s in self.running if s.id == request)
+        self.running = [s for s in self.running if s.id != request]
+        self.waiting = deque(s for s in self.waiting if s.id != request)
 
     @property
-    def batch(self) -> int:
-        """Requests that compute in this step."""
-        return len(self.work)
+    def newcomers_wait(self) -> bool:
+        """Whoever comes into a calm stretch cannot run before it ends: it is behind others, or there is no place."""
+        return bool(self.waiting) or len(self.running) == self._most or self.limits.policy == "static"
 
-    @property
-    def prefill_tokens(self) -> int:
-        """Prompt tokens computed, and tokens computed again after a preemption."""
-        return sum(w.tokens for w in self.work if w.prefill)
+    def step(self) -> Step:
+        """Run one step of the policy; an empty scheduler gives a step without work.
 
+        Every other step has work: the oldest request always fits, because `submit` refuses what never would.
+        """
+        budget = self.limits.token_budget or sys.maxsize
+        new_batch = not self.running
+        tokens, preempted = self._go_on(budget)
+        if self.waiting:
+            self._admit(tokens, budget - sum(tokens), new_batch=new_batch, lost=bool(preempted))
+        return self._end(tokens, preempted)
 
-def submit(state: State, limits: Limits, request: int, prompt_tokens: int, output_tokens: int) -> State:
-    """Put a request at the end of the queue.
+    def calm_steps(self) -> int:
+        """How many of the next steps are plain decode of the requests that run; they may end with the last of these.
 
-    Raises InputError when it could never be served: lengths below 1, or more KV than it may ever hold.
-    """
-    if prompt_tokens < 1 or output_tokens < 1:
-        raise InputError(f"a request of {prompt_tokens} + {output_tokens} tokens is none.", fix="Use 1 or more each.")
-    if not limits.fits(prompt_tokens, output_tokens):
-        most = limits.blocks_for_one * limits.block_size
-        raise InputError(f"{prompt_tokens} + {output_tokens} tokens do not fit the {most} that one request may hold.",
-                         fix="Shorten it, or give the server more KV cache or fewer slots.")  # fmt: skip
-    return state._replace(waiting=(*state.waiting, Sequence(request, prompt_tokens, output_tokens)))
+        In such a step nobody joins, computes a prompt or is preempted, so all of them take the same time. 0 when the
+        next step is another.
+        """
+        if not self._decoding or not self.running or (self._head_fits() and self._may_join(1, False, False)):
+            return 0
+        to_the_end = min([s.output_tokens - s.generated for s in self.running])
+        return min(to_the_end, self._steps_without_shortage(to_the_end))
 
+    def jump(self, steps: int) -> Step:
+        """Run `steps` at once, at most `calm_steps()` and at least 1; what is returned is the last of them."""
+        before, size = steps - 1, self._size
+        if before:
+            for s in self.running:
+                s.generated += before
+                s.computed += before
+                more = -(-s.computed // size) - s.blocks
+                if more > 0:
+                    s.blocks += more
+                    self._free -= more
+        return self.step()
 
-def cancel(state: State, request: int) -> State:
-    """Take a request out, wherever it is; its blocks are free at once."""
-    kept = (tuple(s for s in group if s.id != request) for group in state)
-    return State(*kept)
-
-
-def step(state: State, limits: Limits) -> Step:
-    """Run one step of the policy; an empty state gives a step without work.
-
-    Every other step has work: the oldest request always fits, because `submit` refuses what never would.
-    """
-    batch = _Batch(limits, state)
-    batch.go_on()
-    batch.admit()
-    work = tuple(_work(s, n) for s, n in zip(batch.running, batch.tokens, strict=True) if n)
-    after = tuple(_advanced(s, n) for s, n in zip(batch.running, batch.tokens, strict=True))
-    left = tuple(s for s in after if s.generated < s.output_tokens)
-    return Step(work, tuple(s.id for s in batch.preempted), limits.kv_blocks - batch.free,
-                State(left, tuple(batch.waiting)))  # fmt: skip
-
-
-class _Batch:
-    """The step while it is put together."""
-
-    def __init__(self, limits: Limits, state: State) -> None:
-        self._limits = limits
-        self._new_batch = not state.running
-        self.running, self.waiting = list(state.running), list(state.waiting)
-        self.tokens: list[int] = []
-        self.preempted: list[Sequence] = []
-        self.free = limits.kv_blocks - state.kv_blocks
-        self._budget = limits.token_budget
-
-    def go_on(self) -> None:
+    def _go_on(self, budget: int) -> tuple[list[int], list[int]]:
         """Give the running requests their tokens, oldest first; where KV is short the youngest gives its own back."""
-        for i in range(len(self.running)):
-            if i >= len(self.running):
+        running, size, free = self.running, self._size, self._free
+        tokens: list[int] = []
+        preempted: list[int] = []
+        for s in running.copy():
+            if len(tokens) == len(running):  # the rest has been preempted
                 break
-            n = self._affordable(self.running[i])
-            while i < len(self.running) and self._more_blocks(self.running[i], n) > self.free:
-                self._preempt(self.running.pop())
-            if i < len(self.running):
-                self._take(i, n)
+            n = min(s.prompt_tokens + s.generated - s.computed, budget)
+            more = -(-(s.computed + n) // size) - s.blocks
+            if more > 0:
+                while more > free and len(running) > len(tokens):
+                    lost = running.pop()
+                    free += lost.blocks
+                    lost.computed = lost.blocks = 0
+                    self.waiting.appendleft(lost)
+                    preempted.append(lost.id)
+                if len(running) == len(tokens):
+                    break
+                free -= more
+                s.blocks += more
+            budget -= n
+            tokens.append(n)
+        self._free = free
+        return tokens, preempted
 
-    def admit(self) -> None:
-        """Let the waiting in, in order, until one does not fit."""
-        may = _MAY_JOIN[self._limits.policy]
-        while self.waiting and len(self.running) < self._limits.max_num_seqs and may(self):
-            first = self.waiting[0]
-            reserved = _RESERVED[self._limits.policy](self._limits, first)
-            if reserved > self.free:
-                break
-            self.running.append(self.waiting.pop(0))
-            if self._limits.policy != "continuous":
-                self.running[-1] = first._replace(blocks=reserved)
-                self.free -= reserved
-            self._take(len(self.running) - 1, self._affordable(first))
+    def _admit(self, tokens: list[int], left: int, *, new_batch: bool, lost: bool) -> None:
+        """Let the waiting in, in order, until one does not fit; `left` tokens may still be computed."""
+        while self._head_fits() and self._may_join(left, new_batch, lost):
+            s = self.waiting.popleft()
+            n = min(s.missing, left)
+            s.blocks = self.limits.blocks(n) if self._continuous else self._reserved(self.limits, s)
+            self._free -= s.blocks
+            self.running.append(s)
+            tokens.append(n)
+            left -= n
 
-    def joins_any_time(self) -> bool:
-        """Nobody joins in a step that preempted somebody, or that has no token left."""
-        return not self.preempted and self._budget != 0
+    def _head_fits(self) -> bool:
+        """There is a place and cache for the oldest that waits."""
+        return (
+            len(self.running) < self._most
+            and bool(self.waiting)
+            and self._reserved(self.limits, self.waiting[0]) <= self._free
+        )
 
-    def joins_a_slot(self) -> bool:
-        """A free slot is enough."""
-        return True
+    def _steps_without_shortage(self, wanted: int) -> int:
+        """Decode steps for which the free blocks last, exact up to `wanted`: each request needs one per block_size."""
+        if not self._continuous:
+            return wanted
+        size = self._size
+        rounds, rest = divmod(self._free, len(self.running))
+        if rounds * size >= wanted:
+            return wanted
+        # After whole rounds everybody stands as before, `rest` blocks are left, and the request after those is short.
+        room = sorted([s.blocks * size - s.computed for s in self.running])
+        return rounds * size + room[rest]
 
-    def joins_a_new_batch(self) -> bool:
-        """The batch before has ended."""
-        return self._new_batch
-
-    def _affordable(self, s: Sequence) -> int:
-        return s.missing if self._budget is None else min(s.missing, self._budget)
-
-    def _more_blocks(self, s: Sequence, n: int) -> int:
-        return max(0, self._limits.blocks(s.computed + n) - s.blocks)
-
-    def _take(self, i: int, n: int) -> None:
-        s = self.running[i]
-        more = self._more_blocks(s, n)
-        self.free -= more
-        if self._budget is not None:
-            self._budget -= n
-        self.running[i] = s._replace(blocks=s.blocks + more)
-        self.tokens.append(n)
-
-    def _preempt(self, s: Sequence) -> None:
-        self.free += s.blocks
-        lost = s._replace(computed=0, blocks=0)
-        self.preempted.append(lost)
-        self.waiting.insert(0, lost)
-
-
-def _whole_reservation(limits: Limits, s: Sequence) -> int:
-    return limits.blocks(s.prompt_tokens + s.output_tokens - 1)
+    def _end(self, tokens: list[int], preempted: list[int]) -> Step:
+        """Write down what the step computes, and let those go who have their last token."""
+        worked: list[int] = []
+        produced: list[int] = []
+        first: list[int] = []
+        finished: list[int] = []
+        prefill_tokens, held = 0, self.kv_blocks
+        for s, n in zip(self.running, tokens, strict=True):
+            if not n:
+                continue
+            missing = s.prompt_tokens + s.generated - s.computed
+            if missing > 1 or s.computed < s.prompt_tokens:
+                prefill_tokens += n
+            s.computed += n
+            worked.append(s.id)
+            if n == missing:
+                s.generated += 1
+                produced.append(s.id)
+                if s.generated == 1:
+                    first.append(s.id)
+                if s.generated == s.output_tokens:
+                    finished.append(s.id)
+                    self._free += s.blocks
+        self._decoding = len(produced) == len(tokens)
+        if finished:
+            self.running = [s for s in self.running if s.generated < s.output_tokens]
+        return Step(worked, [n for n in tokens if n], produced, first, finished, preempted, prefill_tokens, held)
 
 
 # What must be free before a request joins. Continuous holds it not yet: vLLM only looks whether the prompt has room.
 _RESERVED: dict[Policy, Callable[[Limits, Sequence], int]] = {
     "continuous": lambda limits, s: limits.blocks(s.missing),
     "slots": lambda limits, s: limits.blocks_for_one,
-    "static": _whole_reservation,
+    "static": lambda limits, s: limits.blocks(s.prompt_tokens + s.output_tokens - 1),
 }
-_MAY_JOIN: dict[Policy, Callable[[_Batch], bool]] = {
-    "continuous": _Batch.joins_any_time,
-    "slots": _Batch.joins_a_slot,
-    "static": _Batch.joins_a_new_batch,
+# Who may join, given the tokens left in the step, whether it began with nobody, and whether somebody lost the cache.
+_MAY_JOIN: dict[Policy, Callable[[int, bool, bool], bool]] = {
+    "continuous": lambda left, new_batch, lost: left > 0 and not lost,
+    "slots": lambda left, new_batch, lost: True,
+    "static": lambda left, new_batch, lost: new_batch,
 }
-
-
-def _advanced(s: Sequence, n: int) -> Sequence:
-    if not n:
-        return s
-    return s._replace(computed=s.computed + n, generated=s.generated + (n == s.missing))
-
-
-def _work(s: Sequence, n: int) -> Work:
-    produces = n == s.missing
-    prefill = s.computed < s.prompt_tokens or s.missing > 1
-    return Work(s.id, n, prefill, produces, finishes=produces and s.generated + 1 == s.output_tokens)
-
-
-class StepTime(Frozen):
-    """How long a step takes: a part by its batch and a part by the prompt tokens in it.
-
-    Either stated (`base_s`, `per_request_s`), or from the inputs of a sizing, so that a full batch in decode runs at
-    planner.throughput's speed without its averaged prefill; the prompts are charged in the steps that compute them.
-    """
-
-    base_s: float = Field(default=0.0, ge=0)
-    per_request_s: float = Field(default=0.0, ge=0)
-    prefill_s_per_token: float = Field(default=0.0, ge=0)
-    inputs: ThroughputInputs | None = None
-    kind: Kind = Kind.PLANNING
-
-    @classmethod
-    def of(cls, inputs: ThroughputInputs, input_tokens: int, kind: Kind = Kind.PLANNING) -> StepTime:
-        """Step times of a sizing whose prompts have `input_tokens`; raises InputError without them."""
-        if input_tokens < 1:
-            raise InputError(f"prompts of {input_tokens} tokens take no prefill.", where="step time")
-        share = 1.0 if kind is Kind.BOUND else MFU[inputs.family]
-        return cls(inputs=inputs.model_copy(update={"prefill_s": None}), kind=kind,
-                   prefill_s_per_token=(inputs.prefill_s or 0.0) / share / input_tokens)  # fmt: skip
-
-    def seconds(self, done: Step) -> float:
-        """Seconds of one step; 0 for one without work."""
-        if not done.work:
-            return 0.0
-        decode_s = step_s(self.inputs, self.kind, done.batch) if self.inputs else 0.0
-        own_s = self.base_s + self.per_request_s * done.batch
-        return decode_s + own_s + done.prefill_tokens * self.prefill_s_per_token

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bench.emulator.settings import Settings
 from bench.emulator.turns import Asked
-from planner.batching import Limits, State, Step, cancel, step, submit
+from planner.batching import Limits, Scheduler, Step
 from planner.errors import InputError
 from planner.poc import first_fault
 
@@ -26,7 +26,7 @@ class _Ticket:
 
 
 class Batching:
-    """Runs planner.batching.step in real time while anybody is there.
+    """Runs planner.batching's scheduler in real time while anybody is there.
 
     Raises InputError when the limits contradict each other.
     """
@@ -38,7 +38,7 @@ class Batching:
             raise InputError(first_fault(e), where="emulator") from None
         self._settings = settings
         self._drawn = random.Random(settings.seed)
-        self._state = State()
+        self._scheduler = Scheduler(self._limits)
         self._now: Step | None = None
         self._tickets: dict[int, _Ticket] = {}
         self._loop: asyncio.Task[None] | None = None
@@ -47,24 +47,24 @@ class Batching:
     @property
     def running(self) -> int:
         """Requests that run, those included that end with this step."""
-        ending = sum(w.finishes for w in self._now.work) if self._now else 0
-        return len(self._state.running) + ending
+        ending = len(self._now.finished) if self._now else 0
+        return len(self._scheduler.running) + ending
 
     @property
     def waiting(self) -> int:
         """Requests that wait."""
-        return len(self._state.waiting)
+        return len(self._scheduler.waiting)
 
     @property
     def kv_tokens(self) -> int:
         """Tokens of KV cache in blocks that are held."""
-        blocks = self._now.kv_blocks if self._now else self._state.kv_blocks
+        blocks = self._now.kv_blocks if self._now else self._scheduler.kv_blocks
         return blocks * self._limits.block_size
 
     def refusal(self, asked: Asked) -> str:
         """What the policy could never serve."""
         try:
-            submit(State(), self._limits, 0, asked.prompt_tokens, asked.output_tokens)
+            self._limits.check(asked.prompt_tokens, asked.output_tokens)
         except InputError as e:
             return str(e)
         return ""
@@ -72,7 +72,7 @@ class Batching:
     async def tokens(self, asked: Asked) -> AsyncGenerator[float, None]:
         """Tokens at the end of the steps that produce them."""
         ticket = self._tickets[asked.number] = _Ticket(asked)
-        self._state = submit(self._state, self._limits, asked.number, asked.prompt_tokens, asked.output_tokens)
+        self._scheduler.submit(asked.number, asked.prompt_tokens, asked.output_tokens)
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run())
         try:
@@ -83,7 +83,7 @@ class Batching:
                 yield admitted
         finally:
             del self._tickets[asked.number]
-            self._state = cancel(self._state, asked.number)
+            self._scheduler.cancel(asked.number)
 
     async def stop(self) -> None:
         """End the steps."""
@@ -95,26 +95,25 @@ class Batching:
         """Steps on absolute deadlines; only one that began a whole step late begins a new count."""
         clock = asyncio.get_running_loop().time
         due = clock()
-        while not self._state.empty:
+        while not self._scheduler.empty:
             self._send_away()
             began = clock()
-            self._now = done = step(self._state, self._limits)
-            self._state = done.state
+            self._now = done = self._scheduler.step()
             self.preemptions += len(done.preempted)
-            for work in done.work:
-                ticket = self._tickets[work.id]
+            for number in done.worked:
+                ticket = self._tickets[number]
                 ticket.admitted = ticket.admitted or began
-            took = self._settings.step.seconds(done) * self._drawn.uniform(
+            took = self._settings.step.seconds(done.batch, done.prefill_tokens) * self._drawn.uniform(
                 1 - self._settings.spread, 1 + self._settings.spread
             )
             due = due + took if began - due < took else began + took
             await asyncio.sleep(max(0.0, due - clock()))
             self._now = None
-            for work in done.work:
-                if work.produces and (ticket_now := self._tickets.get(work.id)):
+            for number in done.produced:
+                if ticket_now := self._tickets.get(number):
                     ticket_now.tokens.put_nowait(ticket_now.admitted)
 
     def _send_away(self) -> None:
         for ticket in [t for t in self._tickets.values() if t.asked.gone()]:
-            self._state = cancel(self._state, ticket.asked.number)
+            self._scheduler.cancel(ticket.asked.number)
             ticket.tokens.put_nowait(None)

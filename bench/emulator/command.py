@@ -14,9 +14,9 @@ from bench.emulator.metrics import capacity_line
 from bench.emulator.server import Emulator
 from bench.emulator.settings import FAULTS, FIXED, TIMINGS, Settings, read_fault
 from bench.emulator.sizing import read_sizing
-from planner.batching import StepTime
 from planner.errors import InputError
 from planner.poc import DIALECTS
+from planner.step_time import StepTime
 
 _DEFAULT = Settings()
 _LAST_WORDS = {

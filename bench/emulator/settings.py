@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.batching import POLICIES, Limits, StepTime
+from planner.batching import POLICIES, Limits
 from planner.errors import InputError, UnknownName
+from planner.step_time import StepTime
 
 VERSION = "emulator/1"
 TEMPLATE_TOKENS = 4

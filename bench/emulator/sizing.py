@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from planner.batching import StepTime
 from planner.errors import InputError, UnknownName
 from planner.poc import first_fault
+from planner.step_time import StepTime
 from planner.throughput import ThroughputInputs
 
 

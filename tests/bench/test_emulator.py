@@ -23,12 +23,12 @@ from bench.exchange import Exchange
 from bench.sse import Answer, read_answer
 from bench.transport import Origin, Pool, fetch_json, request_bytes
 from bundle.folder import open_bundle
-from planner.batching import StepTime
 from planner.capacity import size
 from planner.catalog import load_catalog
 from planner.conditions import Kind
 from planner.errors import InputError, UnknownName
 from planner.requirements import Hardware, ModelPlan, Requirements
+from planner.step_time import StepTime
 from tests.bench.helpers import point, run_attached, with_emulator
 
 T = TypeVar("T")
