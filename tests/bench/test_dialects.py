@@ -76,6 +76,40 @@ def test_kv_capacity_comes_from_the_log_or_from_the_page() -> None:
     assert vllm.kv_capacity("", "") is None
 
 
+# A page's line each, in the spellings of the catalogue's sources; TensorRT-LLM tells blocks and tokens per block.
+CAPACITY_PAGES = {
+    "vllm": VLLM_PAGE,
+    "sglang": 'sglang:max_total_num_tokens{model_name="m"} 5120.0\n',
+    "tensorrt_llm": "trtllm_kv_cache_max_blocks 160\ntrtllm_kv_cache_tokens_per_block 32\n",
+    "tgi": "tgi_batch_max_total_tokens 5120\n",
+}
+
+
+@pytest.mark.parametrize("engine", [name for name in DIALECTS if name != "openai"])
+def test_every_engine_states_its_kv_capacity_in_its_log_or_on_its_page(engine: str) -> None:
+    spoken = dialect(engine)
+    assert spoken.facts
+    pattern = spoken.facts.log_patterns["kv_capacity"]
+    log = f"INFO 11-29 19:45:05 starting\n{pattern.example}\nApplication startup complete.\n"
+    assert spoken.kv_capacity(log, "") == pattern.expect  # a line as the engine prints it, with its source
+    assert spoken.kv_capacity("INFO starting\n", "") is None
+    if engine in CAPACITY_PAGES:
+        assert spoken.kv_capacity("", CAPACITY_PAGES[engine]) == 5120
+
+
+@pytest.mark.parametrize(
+    ("engine", "page"),
+    [
+        ("sglang", "sglang:num_running_reqs 3\nsglang:num_queue_reqs 2\n"),
+        ("sglang", "sglang_num_running_reqs 3\nsglang_num_queue_reqs 2\n"),  # the other spelling of its versions
+        ("tgi", "tgi_batch_current_size 3\ntgi_queue_size 2\n"),
+        ("llama-server", "llamacpp:requests_processing 3\nllamacpp:requests_deferred 2\n"),
+    ],
+)
+def test_metric_names_differ_by_engine_and_version(engine: str, page: str) -> None:
+    assert dialect(engine).read_metrics(page) == {"running": 3, "waiting": 2}
+
+
 def test_labels_of_an_info_series() -> None:
     assert read_labels(VLLM_PAGE, "vllm:cache_config_info")["block_size"] == "128"
     assert read_labels(VLLM_PAGE, "vllm:nothing") == {}

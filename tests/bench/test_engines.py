@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
+from bench import engines
 from bench.dialects import dialect
 from bench.engines import Server, check_allowed, is_emulator_command
 from bench.stage_rule import with_setting
@@ -58,6 +60,14 @@ def test_a_plan_may_not_set_the_environment_of_the_loader(name: str) -> None:
 )
 def test_a_plan_may_set_what_engines_read(name: str) -> None:
     check_allowed(launch("vllm", "serve", "m", environment={name: "1"}), allow=False, where="test")
+
+
+def test_nothing_in_bench_goes_through_a_shell() -> None:
+    for path in Path(engines.__file__).parent.rglob("*.py"):
+        for call in (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)):
+            name = ast.unparse(call.func)
+            assert name not in ("os.system", "os.popen", "asyncio.create_subprocess_shell"), path.name
+            assert not any(k.arg == "shell" for k in call.keywords), path.name
 
 
 def test_our_own_emulator_is_known_by_its_command() -> None:

@@ -8,16 +8,30 @@ from bench.emulator.settings import Settings, count_tokens
 from bench.engines import Server
 from bench.preflight import Preflight, preflight
 from bench.repeat import Target
-from bench.transport import Pool
+from bench.transport import Exchange, Origin, Pool
 from planner.poc import Launch
 from tests.bench.helpers import FAST, with_emulator
 
 
-def checked(engine: str, input_tokens: int = 50, settings: Settings = FAST) -> Preflight:
+class Noting(Pool):
+    """Keeps every request that goes out."""
+
+    def __init__(self, origin: Origin, seen: list[bytes]) -> None:
+        super().__init__(origin)
+        self._seen = seen
+
+    async def exchange(self, request: bytes, *, timeout_s: float) -> Exchange:
+        self._seen.append(request)
+        return await super().exchange(request, timeout_s=timeout_s)
+
+
+def checked(
+    engine: str, input_tokens: int = 50, settings: Settings = FAST, seen: list[bytes] | None = None
+) -> Preflight:
     async def use(emulator: Emulator) -> Preflight:
         launch = Launch(url=f"http://127.0.0.1:{emulator.port}")
         server = Server(launch, dialect(engine), None)
-        pool = Pool(server.origin)
+        pool = Noting(server.origin, seen if seen is not None else [])
         try:
             return await preflight(Target(pool, dialect(engine), server, "emulated", {}, 5.0), input_tokens)
         finally:
@@ -38,6 +52,16 @@ def test_an_engine_without_tokenise_counts_by_usage() -> None:
     assert found.vocabulary.base == 5
     assert any(f.startswith("free-length: ollama cannot hold the output length") for f in found.findings)
     assert any(f.startswith("no-server-metrics: ollama has no metrics page") for f in found.findings)
+
+
+def test_llama_server_counts_by_its_tokenise_endpoint_and_the_template_is_measured_once() -> None:
+    asked: list[bytes] = []
+    found = checked("llama-server", settings=Settings(ttft_ms=20, itl_ms=2, engine="llama-server"), seen=asked)
+    assert found.vocabulary.base == count_tokens("Note:") == 5
+    paths = [request.split(b" ")[1] for request in asked]
+    # The bare text of the probe, of the lead and of all words; the template is what usage counts beyond that.
+    assert paths.count(b"/tokenize") == 3
+    assert paths.count(b"/v1/chat/completions") == 2  # the template, and the stream that is probed
 
 
 def test_a_tokenise_endpoint_of_another_form_is_not_believed() -> None:

@@ -141,6 +141,16 @@ def test_own_prompts_are_used_once_each_behind_a_nonce(tmp_path: Path) -> None:
     assert not any("prompt-length" in s for e in summarise(result.bundles[0]) for s in e.spoiled_by)
 
 
+def test_a_repeat_asks_the_same_behind_another_nonce(tmp_path: Path) -> None:
+    small = point("small", in_flight=1, requests=3, warmup_requests=0)
+    _, bodies = run_answered(lambda b: ["w "] * b["max_tokens"], tmp_path / "out", tmp_path, points=[small], repeats=2)
+    sent = [text_of(b).split() for b in bodies if b.get("stream")][1:]  # behind the preflight's probe
+    nonce = 9  # the lead and eight words of salt
+    assert len(sent) == 6
+    assert [words[nonce:] for words in sent[:3]] == [words[nonce:] for words in sent[3:]]
+    assert len({tuple(words[:nonce]) for words in sent}) == 6
+
+
 @pytest.mark.parametrize(
     ("name", "text", "fields", "sentence"),
     [

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from bench.arrivals import upper_bounds
 from bench.exchange import Framing, body_reads
 from bench.sse import read_answer
-from bench.transport import ERROR_KINDS, Exchange, Origin, Pool, error_message, fetch_json, request_bytes
+from bench.transport import ERROR_KINDS, Exchange, Origin, Pool, _proxy_in, error_message, fetch_json, request_bytes
 from planner.errors import ServerError
 from tests.bench.helpers import free_port
 
@@ -335,6 +335,33 @@ def test_the_manifest_names_the_path_and_a_proxy() -> None:
     facts = against(replies(answer), use)
     assert (facts["path"], facts["proxy"]) == ("loopback", "nginx: measured up to there")
     assert "no network card" in facts["path_limit"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "path", "proxy"),
+    [
+        ("127.0.0.1", {}, "loopback", None),
+        ("10.0.0.7", {"server": "uvicorn"}, "LAN", None),
+        ("192.168.1.20", {"via": "1.1 gateway"}, "LAN", "1.1 gateway: measured up to there"),
+        ("100.101.102.103", {"server": "envoy"}, "network", "envoy: measured up to there"),
+        ("8.8.8.8", {"server": "nginx/1.27"}, "network", "nginx: measured up to there"),
+        ("::1", {}, "loopback", None),
+    ],
+)
+def test_the_path_is_told_by_the_address_and_by_what_answers(
+    peer: str, headers: dict[str, str], path: str, proxy: str | None
+) -> None:
+    pool = Pool(Origin("http", "gpu.example", 8000))
+    pool._peer, pool._proxy = peer, _proxy_in(headers)
+    facts = pool.clock_facts()
+    assert (facts["path"], facts.get("proxy")) == (path, proxy)
+    assert ("path_limit" in facts) == (path == "loopback")
+
+
+def test_neither_aiohttp_nor_httpx_is_loaded_by_a_run() -> None:
+    code = "import bench.runner, bench.shard, sys; print([m for m in ('aiohttp', 'httpx') if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=HERE.parents[1], check=True)
+    assert told.stdout == "[]\n"
 
 
 def tls_contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:

@@ -9,8 +9,10 @@ import pytest
 
 from bundle.records import read_records, write_records
 from bundle.samples import itl_ms, merged
-from bundle.summary import summarise
+from bundle.summary import read_run, summarise
+from bundle.validity import ALL, RULES, facts
 from planner.conditions import Evidence
+from planner.metrics import METRICS
 from tests.bundle.made import bundle, closed_loop, request
 
 
@@ -53,6 +55,50 @@ def test_a_client_that_did_badly_spoils_its_own_figures(tmp_path, records, repea
     bad = next(e for e in found if e.metric == spoiled)
     assert any(s.startswith(rule) for s in bad.spoiled_by)
     assert all(e.valid for e in found if e.metric == kept)
+
+
+COUNTED = 110  # tokens of the ten requests of closed_loop()
+
+
+@pytest.mark.parametrize(
+    ("records", "counted", "rule"),
+    [
+        (closed_loop(), COUNTED, None),
+        (closed_loop(), COUNTED + 5, None),  # 4 %
+        (closed_loop(), 2 * COUNTED, "usage-counter"),  # another client used the server, or usage tells half
+        (closed_loop(output_tokens=9), 90, None),  # 11 chunks, 9 tokens: a parser may cut a token in two
+        (closed_loop(output_tokens=8), 80, "usage-below-chunks"),
+        ([*closed_loop(), request(10, 3.5, outcome="undetermined")], 5 * COUNTED, None),  # what it cost is not known
+    ],
+)
+def test_usage_is_held_against_the_chunks_and_the_servers_own_counter(tmp_path, records, counted, rule):
+    counters = ({"generation_tokens": 1000.0}, {"generation_tokens": 1000.0 + counted})
+    speed = one(summarise(bundle(tmp_path, records, counters=counters)), "output_tok_s")
+    fired = {s.partition(":")[0] for s in speed.spoiled_by} & {"usage-counter", "usage-below-chunks"}
+    assert fired == ({rule} if rule else set())
+
+
+def test_a_server_that_began_anew_gives_no_difference_of_its_counters(tmp_path):
+    counters = ({"preemptions": 3.0, "prefix_hits": 10.0, "prefix_queries": 100.0},
+                {"preemptions": 5.0, "prefix_hits": 20.0, "prefix_queries": 400.0})  # fmt: skip
+    found = summarise(bundle(tmp_path, counters=counters, server_restarts=1))
+    assert not {"preemptions", "prefix_hit"} & {e.metric for e in found}
+    assert one(found, "restarts").value == 1
+
+
+def test_a_client_that_only_took_in_refusals_is_not_to_blame(tmp_path):
+    refused = [request(i, i * 0.01, outcome="failed") for i in range(10)]
+    found = summarise(bundle(tmp_path, refused, client_cpu_share=1.0))
+    assert one(found, "error_share").valid
+    assert one(found, "error_share").value == 1
+
+
+def test_every_rule_has_a_fact_and_every_fact_a_rule(tmp_path):
+    run = read_run(bundle(tmp_path))
+    (data,) = run.repeats
+    known = facts(run.manifest, data.repeat, data.point, data.records, data.telemetry, data.window)
+    assert {rule.fact for rule in RULES} == set(known)
+    assert all(m in METRICS for rule in RULES if rule.spoils != ALL for m in rule.spoils)
 
 
 @pytest.mark.parametrize(
