@@ -86,8 +86,12 @@ def _ttft(row: Row, catalog: Catalog) -> Predicted | None:
         return None
     value, reason = None, ""
     try:
-        found = first_token(_inputs(_stated(row, catalog)))
-        value, reason = (found.planning_ms, "") if found else (None, "the matrix rate is unknown")
+        found = first_token(_inputs(_stated(row, catalog)), int(concurrency))
+        if found is None:
+            raise Unpredictable("the matrix rate is unknown")
+        if measured < found.prefill_ms_at_peak:
+            raise Unpredictable("it came sooner than the multiplications of the prompt allow: part of it was cached")
+        value = found.planning_ms
     except (Unpredictable, InputError) as e:
         reason = str(e)
     return _entry("ttft_ms", row, catalog, measured, value, reason, "stated")

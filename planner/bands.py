@@ -22,6 +22,7 @@ class Band(Frozen):
 
 _SILICON = "ai-dynamo/aiconfigurator silicon_sample.csv (H100, H200, B200)"
 _VLLM_LOGS = "start-up logs of vLLM 0.19 on H100 (jgchn/llm-d-planner@d3121e0)"
+_SHIPPED = "perf/truth/throughput.csv (python -m perf.prediction)"
 _ARITHMETIC = "arithmetic"
 
 _ROWS = (
@@ -42,16 +43,16 @@ _ROWS = (
          "(mixture of experts) is 14 times as long; for one user alone 1.2-1.5 times", n=1352, source=_SILICON),
     Band(figure="coverage", words="measured time per token at the median of public server runs is 3 times as long",
          n=2350, source=_SILICON),
-    Band(figure="planning", family="dense", words="mean error 18 %, 83 % of 998 public rows within 30 %",
-         mean_error=18, within_30=83, n=998, source=_SILICON),
-    Band(figure="planning", family="moe", words="mean error 23 %, 76 % of 1,352 public rows within 30 %",
-         mean_error=23, within_30=76, n=1352, source=_SILICON),
+    Band(figure="planning", family="dense", words="mean error 18 %, 85 % of 178 public rows within 30 %",
+         mean_error=18, within_30=85, n=178, source=_SHIPPED),
+    Band(figure="planning", family="moe", words="mean error 20 %, 79 % of 232 public rows within 30 %",
+         mean_error=20, within_30=79, n=232, source=_SHIPPED),
     Band(figure="interference", words="as the planning value, of which it is a part; prompts of 8,000 tokens take up "
          "to half of the bound's speed", n=2350, source=_SILICON),
-    Band(figure="first_token", family="dense", words="planning value: mean error 21 % on 108 vLLM rows with up to 8 in "
-         "flight", mean_error=21, n=108, source=_SILICON),
-    Band(figure="first_token", family="moe", words="planning value: mean error 32 % on vLLM rows with up to 8 in "
-         "flight", mean_error=32, source=_SILICON),
+    Band(figure="first_token", family="dense", words="planning value: mean error 24 % on 24 vLLM rows with up to 8 in "
+         "flight", mean_error=24, n=24, source=_SHIPPED),
+    Band(figure="first_token", family="moe", words="planning value: mean error 41 % on 41 vLLM rows with up to 8 in "
+         "flight", mean_error=41, n=41, source=_SHIPPED),
     Band(figure="completion", words="optimistic, as the bound", source=_SILICON),
     Band(figure="units", words="as the speed that it rests on; rounding up hides small errors and shows large ones",
          source=_SILICON),

@@ -6,7 +6,7 @@ from planner.bands import band
 from planner.catalog import Gpu
 from planner.conditions import Kind
 from planner.derivation import REQUIREMENTS, Derivation, DerivedInput, given
-from planner.prefill import FIRST_TOKEN, FirstToken
+from planner.prefill import FEW_IN_FLIGHT, FIRST_TOKEN, FirstToken
 from planner.requirements import Requirements
 from planner.stated import BY_USER, Stated
 from planner.throughput import (
@@ -131,7 +131,8 @@ def _first_token(speed: Speed, first: FirstToken, tflops: DerivedInput) -> tuple
         ),
         Derivation(
             key="first_token", title="First token without a queue", value=format_duration(first.planning_ms / 1000),
-            formula=f"{fixed_ms:g} ms + prefill at peak / {share:g}", inputs=(prompt, tflops, at_peak), **alike,
+            formula=f"{FEW_IN_FLIGHT} in flight x {fixed_ms:g} ms + prefill at peak / {share:g}",
+            inputs=(prompt, tflops, at_peak), **alike,
         ),
     )  # fmt: skip
 

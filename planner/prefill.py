@@ -8,8 +8,9 @@ from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.throughput import MFU, ThroughputInputs, step_s
 
-# First token at up to 8 in flight: a fixed part in ms and the share of the usable matrix rate that one prompt reaches.
-FIRST_TOKEN = {"dense": (65.0, 0.36), "moe": (39.0, 0.12)}
+# First token at up to 8 in flight: ms per request in flight, and the share of the matrix rate that one prompt reaches.
+FIRST_TOKEN = {"dense": (15.0, 0.6), "moe": (9.0, 0.2)}
+FEW_IN_FLIGHT = 4
 
 
 def prefill_flops(model: Model, active_params: float, input_tokens: int) -> float:
@@ -39,11 +40,11 @@ class FirstToken(Frozen):
     prefill_ms_at_peak: float
 
 
-def first_token(inputs: ThroughputInputs) -> FirstToken | None:
-    """TTFT without a queue; None when the matrix rate is unknown.
+def first_token(inputs: ThroughputInputs, in_flight: int = FEW_IN_FLIGHT) -> FirstToken | None:
+    """TTFT without a queue, at a few requests in flight; None when the matrix rate is unknown.
 
-    The floor is prefill at peak rate, or one reading of the weights if that takes longer. The planning value holds up
-    to 8 in flight (vLLM: 21 % mean error dense on 108 rows, 32 % mixture of experts); beyond, TTFT is queueing.
+    The floor is prefill at the usable matrix rate, or one reading of the weights if that takes longer. The planning
+    value holds up to 8 in flight on vLLM; its errors are in docs/prediction.md. Beyond, TTFT is queueing.
     """
     if inputs.prefill_s is None:
         return None
@@ -51,9 +52,8 @@ def first_token(inputs: ThroughputInputs) -> FirstToken | None:
     fixed_ms, share = FIRST_TOKEN[inputs.family]
     peak_ms = inputs.prefill_s * 1000
     floor_ms = max(peak_ms, reading_s * 1000)
-    return FirstToken(
-        floor_ms=floor_ms, planning_ms=max(floor_ms, fixed_ms + peak_ms / share), prefill_ms_at_peak=peak_ms
-    )
+    planning_ms = max(floor_ms, fixed_ms * in_flight + peak_ms / share)
+    return FirstToken(floor_ms=floor_ms, planning_ms=planning_ms, prefill_ms_at_peak=peak_ms)
 
 
 class Interference(Frozen):
