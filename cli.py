@@ -15,9 +15,10 @@ from planner.engine_facts import age
 from planner.errors import FliplineError, InputError
 from planner.poc import plan_to_yaml
 from planner.requirements import Requirements
-from planner.throughput import KINDS
-from planner.units import format_duration, format_gb, format_tok_s
+from planner.tornado import Tornado
+from planner.units import format_duration
 from services.arrivals import Arrived, bring_in, bring_in_usage
+from services.calibrations import calibration
 from services.cases import Sized, sizings
 from services.exporting import export_all
 from services.plans import draft_plan
@@ -25,7 +26,9 @@ from services.scores import case_score
 from services.shipped import install_shipped
 from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
+from services.what_if import Question, question_of
 from services.workspace import Workspace, home_folder, now, open_catalog, open_workspace
+from ui.sizing_terminal import EXPLAIN_ALL, print_explained, print_sizing, sizing_json
 from ui.terminal import as_json, read_text, say, table, you
 
 OK, FAILS, BAD_INPUT = 0, 1, 2
@@ -40,40 +43,48 @@ def required(ws: Workspace, name: str) -> tuple[CaseState, Requirements]:
 
 
 def size(ws: Workspace, args: argparse.Namespace) -> int:
-    """What fits, how fast it can be, how many units: every model plan on the first machine."""
-    _, r = required(ws, args.case)
-    sized = sizings(ws, r)
+    """What fits, how fast it can be, how many units: every model plan of a case, or one model on one machine."""
+    asked = args.model or args.gpu
+    if bool(args.case) == bool(asked):
+        raise InputError("name a case, or a model and a GPU.", where="size", fix=f"As in: {SIZE_EXAMPLE}.")
+    sized = _asked_sizing(ws, args) if asked else _case_sizings(ws, args)
     if args.json:
-        as_json([_sizing_json(s) for s in sized])
-    for s in () if args.json else sized:
+        as_json([{"plan": s.plan.id, "problem": s.problem} | (sizing_json(s.sizing, found) if s.sizing else {})
+                 for s, found in sized])  # fmt: skip
+    for s, found in () if args.json else sized:
         if s.sizing is None:
             say(f"{s.plan.id}: {s.problem}")
-            continue
-        memory = s.sizing.memory
-        say(f"{s.plan.id} {s.plan.label}: {s.sizing.sentence}")
-        say(f"  weights {format_gb(memory.weights.total)}, KV cache {format_gb(memory.budget.kv)}, "
-            f"{format_gb(memory.kv_bytes_per_request)} a request: {s.sizing.requests_that_fit:,} fit")  # fmt: skip
-        for warning in s.sizing.warnings:
-            say(f"  ! {warning}")
-        if s.sizing.inputs:
-            batches = [row.batch for row in s.sizing.tables[KINDS[0]]]
-            speeds = [[s.sizing.row(kind, b) for kind in KINDS] for b in batches]
-            table(
-                f"{s.plan.id}: tok/s per user (in total); nothing of this is measured",
-                ("in flight", *(k.value for k in KINDS)),
-                [[b, *(f"{format_tok_s(x.user_tok_s)} ({x.total_tok_s:,.0f})" if x else "not known" for x in row)]
-                 for b, row in zip(batches, speeds, strict=True)],
-            )  # fmt: skip
-    return OK if all(s.sizing and s.sizing.requests_that_fit for s in sized) else FAILS
+        elif args.explain:
+            print_explained(s.sizing, args.explain)
+        else:
+            print_sizing(s.sizing, f"{s.plan.id} {s.plan.label}" if args.case else s.plan.label, found)
+    return OK if all(s.sizing and s.sizing.requests_that_fit for s, _ in sized) else FAILS
 
 
-def _sizing_json(s: Sized) -> dict[str, Any]:
-    found: dict[str, Any] = {"plan": s.plan.id, "problem": s.problem}
-    if s.sizing:
-        units = [{"kind": u.kind.value, "users": u.users, "units": u.units, "with_spare": u.units_with_spare}
-                 for u in s.sizing.units]  # fmt: skip
-        found |= {"sentence": s.sizing.sentence, "units": units, "sizing": s.sizing.model_dump(mode="json")}
-    return found
+def _case_sizings(ws: Workspace, args: argparse.Namespace) -> list[tuple[Sized, Tornado | None]]:
+    given = [a.name for a in ASKED if getattr(args, a.name.removeprefix("--").replace("-", "_")) is not None]
+    if given:
+        raise InputError(f"{given[0]} does not go with --case.", where="size",
+                         fix="The requirements of the case state it: leave it out, or leave out --case.")  # fmt: skip
+    _, r = required(ws, args.case)
+    known = calibration(ws)
+    return [
+        (s, Question(r, s.plan, s.sizing.hardware, s.sizing.settings, case_score(ws, r).favourite or "")
+         .tornado(ws.catalog, known) if s.sizing and s.sizing.inputs else None)
+        for s in sizings(ws, r)
+    ]  # fmt: skip
+
+
+def _asked_sizing(ws: Workspace, args: argparse.Namespace) -> list[tuple[Sized, Tornado | None]]:
+    missing = [name for name in ("model", "gpu", "context", "users") if getattr(args, name) is None]
+    if missing:
+        raise InputError(f"--{missing[0]} is missing.", where="size",
+                         fix="A size without a case needs --model, --gpu, --context and --users.")  # fmt: skip
+    asked = question_of(ws.catalog, vars(args))
+    known = calibration(ws)
+    sizing = asked.sizing(ws.catalog, known)
+    found = asked.tornado(ws.catalog, known) if sizing.inputs else None
+    return [(Sized(asked.plan, sizing), found)]
 
 
 def score(ws: Workspace, args: argparse.Namespace) -> int:
@@ -229,6 +240,26 @@ class Argument(NamedTuple):
 CASE = Argument("--case", {"required": True, "metavar": "SLUG", "help": "the case, as in nortia"})
 ANY_CASE = Argument("--case", {"metavar": "SLUG", "help": "only this case"})
 JSON = Argument("--json", {"action": "store_true", "help": "print JSON"})
+ASKED = (
+    Argument("--model", {"metavar": "ID", "help": "model of the catalogue, without a case"}),
+    Argument("--gpu", {"metavar": "ID", "help": "GPU of the catalogue: id, name or alias"}),
+    Argument("--context", {"metavar": "TOKENS", "help": "prompt plus answer, as in 4096 or 8k"}),
+    Argument("--users", {"metavar": "N", "help": "users at once"}),
+    Argument("--quantization", {"metavar": "NAME", "help": "weight format (default: bf16)"}),
+    Argument("--kv-dtype", {"metavar": "NAME", "help": "KV cache format (default: fp16)"}),
+    Argument("--tp", {"metavar": "N", "help": "devices that share every layer (default: 1)"}),
+    Argument("--pp", {"metavar": "N", "help": "stages that share the layers (default: 1)"}),
+    Argument("--output", {"metavar": "TOKENS", "help": "answer length (default: 500)"}),
+    Argument("--target", {"metavar": "TOK/S", "help": "tok/s per user (default: 25)"}),
+    Argument("--engine", {"metavar": "ID", "help": "engine whose measured ratios count (default: none)"}),
+    Argument("--tenants", {"metavar": "GB", "help": "memory of other programs on the GPU"}),
+    Argument("--bandwidth", {"metavar": "GB/S", "help": "state it where the catalogue does not know it"}),
+    Argument("--tflops", {"metavar": "TFLOPS", "help": "dense matrix rate, stated"}),
+    Argument("--device-total", {"metavar": "GIB", "help": "total as the driver reports it, stated"}),
+    Argument("--power", {"metavar": "W", "help": "board power, stated"}),
+)
+EXPLAIN = Argument("--explain", {"metavar": "KEY", "help": f"formula, inputs, error of one figure, or '{EXPLAIN_ALL}'"})
+SIZE_EXAMPLE = "size --model Qwen/Qwen3-30B-A3B --gpu GX-10 --context 4096 --users 50 --quantization fp8"
 BY = Argument("--by", {"default": you(), "metavar": "NAME", "help": "who brings it in (default: you)"})
 
 
@@ -243,7 +274,8 @@ class Command(NamedTuple):
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("size", size, "what fits, how fast it can be, how many units", "size --case nortia", (CASE, JSON)),
+    Command("size", size, "what fits, how fast it can be, how many units", SIZE_EXAMPLE,
+            (Argument("--case", {"metavar": "SLUG", "help": "every model plan of a case"}), *ASKED, EXPLAIN, JSON)),
     Command("score", score, "gates, explained score and flip weights of the engines", "score --case nortia --json",
             (CASE, JSON)),
     Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (

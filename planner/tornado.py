@@ -200,7 +200,8 @@ def _tenants(case: Case, end: End, catalog: Catalog) -> tuple[Case, str]:
     held = share * (gpu.usable_gb or (gpu.device_total_gib or gpu.memory_gb or 0.0) * GIB / 1e9)
     hardware = case.hardware.model_copy(update={"other_tenants_gb": held})
     settings = case.settings.model_copy(update={"tenant_bandwidth_share": share})
-    return case._replace(hardware=hardware, settings=settings), f"{format_gb(held * 1e9)} and {share:.0%} of bandwidth"
+    words = f"{format_gb(held * 1e9)}, {share:.0%} of bandwidth" if share else "none"
+    return case._replace(hardware=hardware, settings=settings), words
 
 
 RANGES: tuple[Range, ...] = (

@@ -1,0 +1,124 @@
+"""What the Sizing page lets a person change on the spot, and what it asks for where the facts have a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from planner.capacity import SizingSettings
+from planner.catalog import Model
+from planner.quantization import KV_BYTES
+from planner.request_rate import DEFAULT_UTILISATION, offered_rate
+from planner.requirements import Requirements
+from planner.splits import valid_tensor_parallel
+from planner.stated import FACTS, Fact, Stated
+from planner.units import format_duration
+from services.what_if import Question, with_context
+from ui.parts import plain
+from ui.text import t
+
+CONTEXTS = tuple(1024 * 2**i for i in range(11))
+STAGES = (1, 2, 4, 8)
+SLOTS = (16, 32, 64, 128, 256, 512, 1024)
+MONEY = ("unit_price", "years", "electricity_per_kwh")
+
+
+def changed_question(asked: Question, model: Model, key: str) -> Question:
+    """The question with what the controls say; they begin at what the requirements say."""
+    r, plan = asked.requirements, asked.plan
+    a, b, c = st.columns(3)
+    users = a.slider(t("Users at once"), 1, max(200, 4 * r.peak_users_max), r.peak_users_max, key=f"{key}-users")
+    contexts = [n for n in sorted({*CONTEXTS, r.context_tokens})
+                if r.output_tokens < n <= max(model.max_position_embeddings, r.context_tokens)]  # fmt: skip
+    context = b.select_slider(
+        t("Context (tokens)"), contexts, r.context_tokens, format_func=lambda n: f"{n:,}", key=f"{key}-context"
+    )
+    cache = c.segmented_control(
+        t("KV cache"), list(KV_BYTES), default=plan.kv_cache_dtype, required=True, key=f"{key}-kv"
+    )
+    devices = a.segmented_control(
+        t("Devices that share every layer"), [n for n in valid_tensor_parallel(model) if n <= 8], default=1,
+        required=True, key=f"{key}-tp", help=t("Tensor parallel. One unit is all devices that share one model."),
+    )  # fmt: skip
+    stages = b.segmented_control(
+        t("Stages that share the layers"), [n for n in STAGES if n <= model.num_hidden_layers], default=1,
+        required=True, key=f"{key}-pp", help=t("Pipeline parallel: memory for larger models, no speed for one user."),
+    )  # fmt: skip
+    slots = c.select_slider(
+        t("Largest batch"), [0, *SLOTS], 0, format_func=lambda n: f"{n:,}" if n else t("as many as users"),
+        key=f"{key}-slots", help=t("The engine's limit of requests at once; it takes memory before the first request."),
+    )  # fmt: skip
+    utilisation = a.slider(
+        t("Utilisation (%)"), 10, 100, round(100 * DEFAULT_UTILISATION), 5, key=f"{key}-utilisation",
+        help=t("How far a unit is loaded at most; the rest absorbs bursts. Counts for requests per second and cost."),
+    )  # fmt: skip
+    rate = b.number_input(
+        t("Requests per second at the peak"), min_value=0.001, value=None, key=f"{key}-rate",
+        placeholder=f"{offered_rate(r):.3g}",
+        help=t("Left empty: users x requests per user and minute of the requirements."),
+    )  # fmt: skip
+    share = c.slider(
+        t("Bandwidth that others use (%)"), 0, 80, 0, 5, key=f"{key}-share",
+        help=t("An embedding model or reranker on the same GPU reads memory too."),
+    )  # fmt: skip
+    settings = SizingSettings(
+        tensor_parallel=devices or 1, pipeline_parallel=stages or 1, max_num_seqs=slots or None,
+        utilisation=utilisation / 100, peak_rate_per_s=rate, tenant_bandwidth_share=share / 100,
+        stated=stated_so_far(key),
+    )  # fmt: skip
+    asked_for = with_context(r, context).model_copy(
+        update={"peak_users_max": users, "peak_users_min": min(r.peak_users_min, users)}
+    )
+    return asked._replace(
+        requirements=asked_for, plan=plan.model_copy(update={"kv_cache_dtype": cache}), settings=settings
+    )
+
+
+def changes_in_words(before: Question, after: Question) -> list[str]:
+    """What differs from the requirements, each as `name: now instead of before`."""
+    pairs = (
+        (t("users"), before.requirements.peak_users_max, after.requirements.peak_users_max),
+        (t("context"), f"{before.requirements.context_tokens:,}", f"{after.requirements.context_tokens:,}"),
+        (t("KV cache"), before.plan.kv_cache_dtype, after.plan.kv_cache_dtype),
+        (t("devices"), before.settings.tensor_parallel, after.settings.tensor_parallel),
+        (t("stages"), before.settings.pipeline_parallel, after.settings.pipeline_parallel),
+        (t("largest batch"), before.settings.max_num_seqs, after.settings.max_num_seqs),
+        (t("utilisation"), before.settings.utilisation, after.settings.utilisation),
+        (t("requests per second"), before.settings.peak_rate_per_s, after.settings.peak_rate_per_s),
+        (t("bandwidth of others"), before.settings.tenant_bandwidth_share, after.settings.tenant_bandwidth_share),
+    )
+    unset = t("as required")
+    return [
+        t("{name} {now} instead of {before}", name=name, now=now or unset, before=old or unset)
+        for name, old, now in pairs if now != old
+    ]  # fmt: skip
+
+
+def stated_so_far(key: str) -> Stated:
+    """What a person has written into the fields for gaps, on this page."""
+    written = {f.field: st.session_state.get(f"{key}-{f.field}") for f in FACTS}
+    return Stated.model_validate({k: v for k, v in written.items() if v})
+
+
+def ask_for(facts: Iterable[Fact], key: str, currency: str) -> None:
+    """A field for each missing fact; what is written counts at once and is marked as stated by the user."""
+    wanted = list(facts)
+    for column, fact in zip(st.columns(max(3, len(wanted))), wanted, strict=False):
+        unit = f"{currency}{fact.unit}" if fact.field in ("unit_price", "electricity_per_kwh") else fact.unit
+        column.number_input(
+            f"{t(fact.title)[:1].upper()}{t(fact.title)[1:]}" + (f" ({unit})" if unit else ""),
+            min_value=0.0, value=None, key=f"{key}-{fact.field}", placeholder=t("not known"), help=t(fact.fix),
+        )  # fmt: skip
+
+
+def stated_in_words(stated: Stated) -> str:
+    """Which figures of the page rest on what a person stated here."""
+    named = [t(f.title) for f in FACTS if getattr(stated, f.field) is not None]
+    return t("Stated by you, not by the catalogue: {facts}.", facts=plain(", ".join(named))) if named else ""
+
+
+def required_first_token(r: Requirements) -> str:
+    """The promise for the first token, beside the figures that leave the queue out."""
+    return t("Required: {x} at p{p}, queue included. Nobody waits in these figures; waiting comes on top.",
+             x=format_duration(r.ttft_s), p=r.ttft_percentile)  # fmt: skip

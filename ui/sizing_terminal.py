@@ -1,0 +1,81 @@
+"""The Sizing page in a terminal: the same figures, batch table, swings and explanations, and the same as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.capacity import Sizing
+from planner.conditions import Kind
+from planner.errors import UnknownName
+from planner.throughput import KINDS
+from planner.tornado import Tornado
+from ui.sizing_figures import batch_lines, figures, swing_words
+from ui.terminal import say, table
+
+EXPLAIN_ALL = "all"
+
+
+def print_sizing(s: Sizing, name: str, found: Tornado | None = None) -> None:
+    """One sizing: its sentence, every figure, warnings, gaps, the batch table and what moves the answer most."""
+    say(f"{name}: {s.sentence}")
+    for warning in s.warnings:
+        say(f"  ! {warning}")
+    shown = figures(s)
+    table(f"{name}: nothing of this is measured", ("part", "figure", "value", "explain"),
+          [(f.section, f.label, f.value, f.derivation.key) for f in shown])  # fmt: skip
+    missing = [f.title for f in s.gaps if getattr(s.settings.stated, f.field) is None]
+    if missing:
+        say(f"Not known, state it to count it: {', '.join(missing)}.")
+    lines = batch_lines(s)
+    if lines:
+        table(
+            f"{name}: tok/s per user (in total)", ("in flight", *(k.value for k in KINDS), "promise"),
+            [[b.batch, *(f"{b.user[k]} ({b.total[k].removesuffix(' tok/s')})" for k in KINDS), b.verdict]
+             for b in lines],
+        )  # fmt: skip
+    if found and found.swings:
+        table(f"{name}: what moves the answer most, planning value", ("input", "at one end", "at the other"),
+              [swing_words(found, swing) for swing in found.swings])  # fmt: skip
+
+
+def print_explained(s: Sizing, key: str) -> None:
+    """One figure's derivation, or with `all` that of every figure. Raises UnknownName."""
+    keys = [f.derivation.key for f in figures(s)] if key == EXPLAIN_ALL else [key]
+    if key != EXPLAIN_ALL and key not in s.derivations:
+        raise UnknownName.from_known("figure", key, s.derivations, where="--explain")
+    for one in keys:
+        first, *rest = s.derivation(one).lines()
+        say(first)
+        for line in rest:
+            say(f"  {line}")
+
+
+def sizing_json(s: Sizing, found: Tornado | None = None) -> dict[str, Any]:
+    """The same as data: figures with their explanations, the batch table, swings, and the whole sizing."""
+    units = [{"kind": u.kind.value, "users": u.users, "units": u.units, "with_spare": u.units_with_spare}
+             for u in s.units]  # fmt: skip
+    return {
+        "sentence": s.sentence,
+        "units": units,
+        "figures": [
+            {"section": f.section, "label": f.label, "value": f.value, "key": f.derivation.key,
+             "explained": f.derivation.model_dump(mode="json")}
+            for f in figures(s)
+        ],
+        "batches": [
+            {"in_flight": row.batch, **{k.value: _speeds(s, k, row.batch) for k in KINDS}}
+            for row in s.tables.get(Kind.BOUND, ())
+        ],
+        "swings": [swing.model_dump(mode="json") for swing in found.swings] if found else [],
+        "gaps": [f._asdict() for f in s.gaps],
+        "warnings": list(s.warnings),
+        "sizing": s.model_dump(mode="json", exclude={"derivations", "tables"}),
+    }  # fmt: skip
+
+
+def _speeds(s: Sizing, kind: Kind, batch: int) -> dict[str, float | bool]:
+    row = s.row(kind, batch)
+    return {} if row is None else {
+        "total_tok_s": row.total_tok_s, "user_tok_s": row.user_tok_s, "fits": row.fits,
+        "meets_promise": row.meets_promise,
+    }  # fmt: skip
