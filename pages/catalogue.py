@@ -7,6 +7,7 @@ import streamlit as st
 
 from planner.catalog import REPOSITORY_CATALOG
 from planner.engine_facts import age
+from services.own_models import architecture_words
 from services.workspace import now
 from ui import own_model
 from ui.cached import workspace
@@ -43,6 +44,14 @@ def known(value: object, form: str = "{}") -> str:
     return t("not known") if value is None else form.format(value)
 
 
+def table(rows: list[dict[str, object]], figures: tuple[str, ...], alt: str) -> None:
+    """Facts as a table: names stay in sight when it is scrolled, figures are right-aligned even beside words."""
+    columns = {name: st.column_config.Column(alignment="right") for name in figures}
+    columns[next(iter(rows[0]))] = st.column_config.Column(pinned=True)
+    height = 560 if len(rows) > 12 else "auto"
+    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=alt, column_config=columns, height=height)
+
+
 engines, gpus, models, own, notice = st.tabs([t("Engines"), t("GPUs"), t("Models"), t("Own entries"), t("Notice")])
 with engines:
     rows = []
@@ -62,7 +71,7 @@ with engines:
                 t("Source"): e.hardware.known_basis,
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Engines of the catalogue with age and source"))
+    table(rows, (t("Age (days)"), t("Hold for (days)")), t("Engines of the catalogue with age and source"))
     for e in ws.catalog.engines.values():
         if age(e, today).stale:
             st.warning(plain(age(e, today).sentence), icon=":material/history:")
@@ -94,16 +103,20 @@ with gpus:
         }
         for g in ws.catalog.gpus.values()
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("GPUs of the catalogue"))
+    table(
+        rows,
+        (t("Memory (GB)"), t("Driver total (GiB)"), t("Bandwidth (GB/s)"), t("Compute capability"), t("Power (W)")),
+        t("GPUs of the catalogue"),
+    )
 with models:
     rows = [
         {
             t("Model"): m.id,
-            t("Kind"): m.architecture.replace("_", " "),
+            t("Kind"): ", ".join(t(word) for word in architecture_words(m)),
             t("Layers"): m.num_hidden_layers,
             t("Hidden size"): m.hidden_size,
             t("Heads / KV heads"): f"{m.num_attention_heads} / {m.num_key_value_heads}",
-            t("Experts (used)"): f"{m.moe.n_routed_experts} ({m.moe.experts_per_token})" if m.moe else t("dense"),
+            t("Experts (used)"): f"{m.moe.n_routed_experts} ({m.moe.experts_per_token})" if m.moe else t("none"),
             t("Active, as named (B)"): known(m.nominal_active_params_b, "{:g}"),
             t("Longest context"): f"{m.max_position_embeddings:,}",
             t("Confidence"): t(m.confidence),
@@ -111,7 +124,11 @@ with models:
         }
         for m in ws.catalog.models.values()
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Models of the catalogue"))
+    table(
+        rows,
+        (t("Heads / KV heads"), t("Experts (used)"), t("Active, as named (B)"), t("Longest context")),
+        t("Models of the catalogue"),
+    )
     st.caption(t("Models and GPUs carry no day of reading; their sources name a commit, a log or a page."))
     st.caption(t("A model that is not here is added under Own entries, from its config.json."))
 with own:

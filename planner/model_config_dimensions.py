@@ -115,7 +115,7 @@ def read_tower(keys: Keys) -> VisionTower | None:
     if layers is None or hidden is None or width is None:
         return None
     gated = activation(tower) == "silu"
-    keys.assume("the image tower is counted by formula, without its projector.")
+    keys.assume("The image tower is counted by formula, without its projector.")
     return VisionTower(layers=layers, hidden_size=hidden, intermediate_size=width, matrices=3 if gated else 2)
 
 

@@ -19,7 +19,7 @@ import yaml
 from planner.architecture import modules
 from planner.catalog import CATALOG_SCHEMA, REPOSITORY_CATALOG, Catalog, Model, load_catalog
 from planner.errors import ConflictError, InputError
-from planner.memory import kv_bytes_per_token, weight_bytes
+from planner.memory import kv_bytes_per_request, kv_bytes_per_token, weight_bytes
 from planner.model_config import ConfigReading, read_config
 from services.workspace import Workspace
 
@@ -27,6 +27,10 @@ INDEX = "model.safetensors.index.json"
 MODELOPT = "hf_quant_config.json"
 LARGEST_HEADER = 100_000_000  # bytes; the format's own limit
 LARGEST_TEXT = 60_000_000
+ATTENTION = {
+    "gqa": "grouped-query attention", "swa": "sliding-window attention", "mla": "latent attention (MLA)",
+    "hybrid_gdn": "hybrid with linear attention", "hybrid_mamba2": "hybrid with Mamba 2",
+}  # fmt: skip
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -186,12 +190,12 @@ def summary(proposal: Proposal) -> list[tuple[str, str]]:
     """What was read, as names and values in the order in which they are shown."""
     m, form = proposal.model, proposal.reading.format
     rows = [
-        ("Architecture", m.architecture.replace("_", " ")),
+        ("Architecture", ", ".join(architecture_words(m))),
         ("Parameters", f"{modules(m).total / 1e9:,.2f} B"),
         ("Layers", _layers(m)),
         ("Heads / KV heads / size", f"{m.num_attention_heads} / {m.num_key_value_heads} / {m.head_dim}"),
         ("Longest context", f"{m.max_position_embeddings:,} tokens"),
-        ("KV cache per token, 16 bit", f"{kv_bytes_per_token(m, 'fp16'):,} B"),
+        ("KV cache per token, 16 bit", _kv(m)),
         ("Weight format", f"{form.said}, planned as {form.quantization.id}" if form.quantization else form.said),
     ]
     if m.moe:
@@ -203,6 +207,21 @@ def summary(proposal: Proposal) -> list[tuple[str, str]]:
         rows.append(("Checked against the files", proposal.reading.weights.sentence))
     rows.append(("Source", proposal.source))
     return rows
+
+
+def architecture_words(m: Model) -> tuple[str, str]:
+    """Dense or experts, and the kind of attention, as people call them."""
+    form, _, kind = m.architecture.partition("_")
+    return ("mixture of experts" if form == "moe" else "dense"), ATTENTION[kind]
+
+
+def _kv(m: Model) -> str:
+    inside = f"{kv_bytes_per_token(m, 'fp16'):,} B"
+    if not m.sliding_window:
+        return inside
+    beyond = 2 * m.sliding_window.window
+    growth = kv_bytes_per_request(m, beyond + 1, "fp16") - kv_bytes_per_request(m, beyond, "fp16")
+    return f"{inside} inside the window, {growth:,} B beyond it"
 
 
 def _layers(m: Model) -> str:

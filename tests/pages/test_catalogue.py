@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from services.workspace import open_workspace
@@ -37,34 +39,44 @@ def test_a_pasted_model_is_shown_then_kept(launch: Launch) -> None:
     assert "ours/new" in set(models["Model"])
     assert open_workspace().catalog.model("ours/new").num_key_value_heads == 32
 
-
-def test_a_name_that_is_taken_is_a_sentence_until_it_is_replaced(launch: Launch) -> None:
-    app = paste(launch("catalogue"), json.dumps(LLAMA), id="Qwen/Qwen3-8B")
+    # A name that is taken is a sentence until the entry is to be replaced.
+    app = paste(app, json.dumps(LLAMA))
     app = app.button(key="own-save").click().run()
-    assert "has 'Qwen/Qwen3-8B' already" in said(app)
+    assert "has 'ours/new' already" in said(app)
     app.checkbox(key="own-replace").set_value(True)
     app = app.button(key="own-save").click().run()
     assert not app.error
-    assert open_workspace().catalog.model("Qwen/Qwen3-8B").hidden_size == 4096
+    assert open_workspace().catalog.model("ours/new").num_key_value_heads == 8
 
 
-def test_a_wrong_text_is_one_sentence_and_stays_in_the_field(launch: Launch) -> None:
-    app = launch("catalogue")
+SECTION = """
+from services.workspace import open_workspace
+from ui import own_model
+own_model.show(open_workspace())
+"""
+
+
+@pytest.fixture
+def section(home: Path) -> AppTest:
+    """The section by itself, on an empty workspace."""
+    return AppTest.from_string(SECTION, default_timeout=60).run()
+
+
+def test_a_wrong_text_is_one_sentence_and_stays_in_the_field(section: AppTest) -> None:
     for text, sentence in (
         ("", "the text is empty"),
         ("<html>", "this is a web page, not JSON"),
         (json.dumps(LLAMA | {"compress_ratios": [4]}), "compress_ratios means a compressed KV cache"),
     ):
-        app = paste(app, text)
+        app = paste(section, text)
         assert not app.exception
         assert sentence in said(app)
         assert app.text_area(key="own-config").value == text
 
 
-def test_a_folder_and_a_hub_id_have_fields_of_their_own(launch: Launch, tmp_path) -> None:
+def test_a_folder_and_a_hub_id_have_fields_of_their_own(section: AppTest, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
-    app = launch("catalogue")
-    app = app.segmented_control(key="own-way").set_value("folder").run()
+    app = section.segmented_control(key="own-way").set_value("folder").run()
     app.text_input(key="own-folder").set_value(str(tmp_path))
     app = next(b for b in app.button if b.label == "Read").click().run()
     assert not app.exception

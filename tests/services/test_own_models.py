@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from planner.architecture import MODELLED
 from planner.errors import ConflictError, InputError
 from planner.memory import weight_bytes
-from services.own_models import add_model, find, from_folder, from_hub, from_text, summary, tensor_bytes
+from services.own_models import ATTENTION, add_model, find, from_folder, from_hub, from_text, summary, tensor_bytes
 from services.workspace import open_catalog
 from tests.planner.test_model_config import CONFIGS, LLAMA
 
@@ -257,10 +258,16 @@ def test_one_command_takes_a_file_a_folder_or_a_hub_id(monkeypatch: pytest.Monke
         find("./nowhere/config.json", on=ON)
 
 
+def test_every_modelled_architecture_has_words() -> None:
+    assert {architecture.partition("_")[2] for architecture in MODELLED} == set(ATTENTION)
+
+
 def test_the_summary_reads_as_a_person_would_say_it() -> None:
     text = (CONFIGS / "gpt-oss-20b.json").read_text(encoding="utf-8")
     rows = dict(summary(from_text(text, id="ours/oss", name="config.json", on=ON)))
-    assert rows["Architecture"] == "moe swa"
+    assert rows["Architecture"] == "mixture of experts, sliding-window attention"
+    # 2 x 8 KV heads x 64 x 2 bytes = 2,048 per layer: 24 layers inside the window, 12 beyond it.
+    assert rows["KV cache per token, 16 bit"] == "49,152 B inside the window, 24,576 B beyond it"
     assert rows["Layers"] == "24: 12 with a window of 128, 12 with full attention; 24 with experts"
     assert rows["Experts"] == "32, 4 per token"
     assert rows["Weight format"] == "mxfp4, planned as mxfp4"
