@@ -206,13 +206,35 @@ def tornado(found: Tornado, *, by_units: bool) -> alt.LayerChart:
     return alt.layer(bars, rule, *words).properties(height=34 * max(1, len(order)) + 30)
 
 
-def timeline(frame: pd.DataFrame, *, y_title: str) -> alt.Chart:
+def cumulative(
+    frame: pd.DataFrame, *, x_title: str, order: Sequence[str], limit: float | None = None
+) -> alt.LayerChart:
+    """Share of requests that took at most so many seconds; `frame` has seconds, share, name. A limit is a red rule."""
+    lines = (
+        alt.Chart(frame)
+        .mark_line(interpolate="step-after", strokeWidth=2, strokeDash=DASHES["simulated"])
+        .encode(
+            x=alt.X("seconds:Q", title=x_title, scale=alt.Scale(type="symlog")),
+            y=alt.Y("share:Q", title=t("Share of requests"), axis=alt.Axis(format="%")),
+            color=alt.Color("name:N", sort=list(order), title=None, legend=alt.Legend(orient="top"),
+                            scale=alt.Scale(domain=list(order), range=list(OTHER_COLOURS[: len(order)]))),
+            tooltip=[alt.Tooltip("name:N", title=t("Policy")), alt.Tooltip("share:Q", title=t("Share"), format=".0%"),
+                     alt.Tooltip("seconds:Q", title=x_title, format=",.3~g")],
+        )
+    )  # fmt: skip
+    if limit is None:
+        return alt.layer(lines).properties(height=260)
+    rule = alt.Chart(pd.DataFrame({"seconds": [limit]})).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5)
+    return alt.layer(lines, rule.encode(x="seconds:Q")).properties(height=260)
+
+
+def timeline(frame: pd.DataFrame, *, y_title: str, x_title: str = "Seconds since the repeat began") -> alt.Chart:
     """A server metric over seconds; `frame` has t_s, value, name."""
     return (
         alt.Chart(frame)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("t_s:Q", title=t("Seconds since the repeat began")),
+            x=alt.X("t_s:Q", title=t(x_title)),
             y=alt.Y("value:Q", title=y_title),
             color=alt.Color("name:N", title=None, legend=alt.Legend(orient="top")),
             tooltip=["name:N", alt.Tooltip("t_s:Q", format=".1f"), alt.Tooltip("value:Q", format=",.3~g")],
