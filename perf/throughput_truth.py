@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from perf.predicted import Predicted
 from perf.truth_names import gpu_of, kv_dtype_of, model_of, quantization_of
 from planner.catalog import Catalog, Gpu, Model
@@ -75,8 +77,8 @@ def _tpot(row: Row, catalog: Catalog) -> Predicted | None:
         stated = _stated(row, catalog)
         inputs = _loaded(_inputs(stated), stated, measured[1])
         value = 1000 * step_s(inputs, Kind.PLANNING, running_batch(inputs, min(stated.concurrency, MAX_NUM_SEQS)))
-    except (Unpredictable, InputError) as e:
-        reason = str(e)
+    except (Unpredictable, InputError, ValidationError) as e:
+        reason = _reason(e)
     return _entry("tpot_ms", row, catalog, measured[0], value, reason, measured[1])
 
 
@@ -92,9 +94,16 @@ def _ttft(row: Row, catalog: Catalog) -> Predicted | None:
         if measured < found.prefill_ms_at_peak:
             raise Unpredictable("it came sooner than the multiplications of the prompt allow: part of it was cached")
         value = found.planning_ms
-    except (Unpredictable, InputError) as e:
-        reason = str(e)
+    except (Unpredictable, InputError, ValidationError) as e:
+        reason = _reason(e)
     return _entry("ttft_ms", row, catalog, measured, value, reason, "stated")
+
+
+def _reason(e: Unpredictable | InputError | ValidationError) -> str:
+    if not isinstance(e, ValidationError):
+        return str(e)
+    fault = e.errors()[0]
+    return f"{'.'.join(map(str, fault['loc']))} is no setting of a server: {fault['input']}"
 
 
 def _entry(
@@ -121,7 +130,7 @@ def _stated(row: Row, catalog: Catalog) -> Stated:
     if quant is None:
         raise Unpredictable(f"weight format {row['weights_dtype']!r} is not known")
     concurrency, lengths = _number(row["concurrency"]), _lengths(row)
-    if concurrency is None:
+    if not concurrency:
         raise Unpredictable(f"concurrency is not stated as a number: {row['concurrency']!r}")
     if lengths is None:
         raise Unpredictable("prompt and answer lengths are not stated")
@@ -149,7 +158,7 @@ def published(model: Model, quant: Quantization) -> Quantization:
 
 def _devices(row: Row) -> int:
     devices = _number(row["n_gpu"])
-    if devices is None:
+    if not devices:
         raise Unpredictable("the number of devices is not stated")
     if devices > MOST_DEVICES:
         raise Unpredictable(f"{devices:g} devices span several machines, whose network is not modelled")
@@ -199,4 +208,5 @@ def _loaded(inputs: ThroughputInputs, stated: Stated, how: str) -> ThroughputInp
 
 
 def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text.strip()) else None
+    plain = text.strip().replace(",", "")
+    return float(plain) if re.fullmatch(r"\d+(\.\d+)?", plain) else None
