@@ -96,7 +96,12 @@ with st.form(f"requirements-{key}", border=False):
         column_config={
             "id": st.column_config.TextColumn(t("Id"), required=True),
             "label": st.column_config.TextColumn(t("Label"), required=True),
-            "model": st.column_config.SelectboxColumn(t("Model"), options=sorted(ws.catalog.models), required=True),
+            "model": st.column_config.SelectboxColumn(
+                t("Model"),
+                options=sorted(ws.catalog.models),
+                required=True,
+                help=t("Not in the list? Add it on the Catalogue page, under Own entries."),
+            ),  # fmt: skip
             "weight_format": st.column_config.SelectboxColumn(
                 t("Format"), options=["safetensors", "gguf"], required=True
             ),
