@@ -1,7 +1,8 @@
 """Pack what a GPU box without network needs into one archive: python -m scripts.gpu_kit --arch arm64 --plan plan.yaml
 
-Inside are bench with the rooms it stands on, the catalogue, the plan, wheels of their few dependencies for the box's
-processor, and a README. Only the download of the wheels needs a network; --wheels takes a folder of them instead.
+Inside are bench with the rooms it stands on, the catalogue, the plan with the files it names, wheels of their few
+dependencies for the box's processor, and a README. Only the download of the wheels needs a network; --wheels takes a
+folder of them instead.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from bench.inputs import read_inputs
 from planner.errors import FliplineError, InputError, UnknownName
-from planner.poc import plan_from_yaml
+from planner.poc import Plan, plan_from_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("bench", "bundle", "planner", "catalog")
 NEEDED = ("pydantic", "pyyaml", "pyarrow", "httptools", "rich")
 # Reads the GPUs' memory and power; bench does without, so a missing wheel is no fault.
 OPTIONAL = "nvidia-ml-py>=12"
+COUNTER = "tokenizers"  # reads the tokenizer.json of a plan with a tokenizer_dir
 PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
 # pip takes every tag by name when it downloads for another machine; glibc 2.28 is Debian 10, Ubuntu 20.04, RHEL 8.
 GLIBC_TAGS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
@@ -52,10 +55,11 @@ To rehearse without an engine, serve an emulated one: `venv/bin/python -m bench 
 """
 
 
-def requirements() -> list[str]:
-    """The lines of requirements.txt that bench needs."""
+def requirements(plan: Plan | None = None) -> list[str]:
+    """The lines of requirements.txt that bench needs, and what the plan needs beside them."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if re.split(r"[<>=~! ]", line)[0].lower() in NEEDED]
+    needed = [line for line in lines if re.split(r"[<>=~! ]", line)[0].lower() in NEEDED]
+    return needed + ([COUNTER] if plan and plan.tokenizer_dir else [])
 
 
 def download_command(arch: str, python: str, target: Path, what: list[str]) -> list[str]:
@@ -66,10 +70,10 @@ def download_command(arch: str, python: str, target: Path, what: list[str]) -> l
     return [*words, *(w for p in platforms for w in ("--platform", p)), *what]
 
 
-def download(arch: str, pythons: tuple[str, ...], target: Path) -> None:
+def download(arch: str, pythons: tuple[str, ...], target: Path, what: list[str]) -> None:
     """Fetch the wheels; raises InputError with pip's last line when that fails."""
     for python in pythons:
-        done = subprocess.run(download_command(arch, python, target, requirements()), capture_output=True, text=True)
+        done = subprocess.run(download_command(arch, python, target, what), capture_output=True, text=True)
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
             raise InputError(f"the wheels for Python {python} on {arch} did not come: {last}",
@@ -82,6 +86,44 @@ def download(arch: str, pythons: tuple[str, ...], target: Path) -> None:
         print("gpu-kit: nvidia-ml-py did not come; GPU memory and power will not be read.", file=sys.stderr)
 
 
+def read_plan(path: Path) -> Plan:
+    """The plan to pack; raises InputError when bench would refuse it, or a file that it names beside itself."""
+    try:
+        plan = plan_from_yaml(path.read_text(encoding="utf-8"), where=path.name)
+    except (OSError, UnicodeDecodeError) as e:
+        raise InputError(f"cannot be read: {e}.", where=str(path)) from None
+    for name in _named(plan):
+        if ".." in PurePosixPath(name).parts:
+            raise InputError("lies outside the plan's folder, so it cannot come along.", where=name,
+                             fix="Put it beside the plan, or name its full path on the box.")  # fmt: skip
+    # Counting tokens is left to the box: it needs a package that this machine may lack.
+    points = tuple(p for p in plan.load_points if not p.file or not _on_the_box(p.file))
+    read_inputs(plan.model_copy(update={"load_points": points, "tokenizer_dir": ""}), path.parent)
+    return plan
+
+
+def _named(plan: Plan) -> list[str]:
+    """Files that a plan names: traces, own prompts, quality sets, and the tokenizer's."""
+    tokenizer = [f"{plan.tokenizer_dir}/tokenizer.json"] if plan.tokenizer_dir else []
+    return sorted({p.file for p in plan.load_points if p.file} | set(tokenizer))
+
+
+def _on_the_box(name: str) -> bool:
+    return PurePosixPath(name).is_absolute()
+
+
+def plan_files(plan: Plan, folder: Path) -> dict[str, bytes]:
+    """The files beside a plan by the names under which it finds them; raises InputError when one is not there."""
+    found = {}
+    for name in (n for n in _named(plan) if not _on_the_box(n)):
+        try:
+            found[str(PurePosixPath(name))] = (folder / name).read_bytes()
+        except OSError as e:
+            raise InputError(f"cannot be read: {e.strerror}.", where=name,
+                             fix="Its path is relative to the plan's folder.") from None  # fmt: skip
+    return found
+
+
 def contents(arch: str, plan: Path | None, wheels: Path, pythons: tuple[str, ...]) -> dict[str, bytes]:
     """Every file of the kit by its name; raises InputError for a plan that bench would refuse."""
     found = {
@@ -91,21 +133,29 @@ def contents(arch: str, plan: Path | None, wheels: Path, pythons: tuple[str, ...
         if p.is_file() and "__pycache__" not in p.parts
     }
     found |= {f"wheels/{p.name}": p.read_bytes() for p in sorted(wheels.glob("*.whl"))}
-    lines = requirements() + (["nvidia-ml-py"] if any("nvidia_ml_py" in name for name in found) else [])
+    read = read_plan(plan) if plan else None
+    lines = requirements(read) + (["nvidia-ml-py"] if any("nvidia_ml_py" in name for name in found) else [])
     found["requirements.txt"] = "".join(f"{line}\n" for line in lines).encode()
-    said = "The plan was not packed: copy it here as plan.yaml."
-    if plan:
-        try:
-            text = plan.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as e:
-            raise InputError(f"cannot be read: {e}.", where=str(plan)) from None
-        read = plan_from_yaml(text, where=plan.name)
-        found["plan.yaml"] = text.encode()
-        said = f"The plan is {read.title!r} of case {read.case}, SHA-256 {read.sha256()}."
+    said = "The plan was not packed: copy it here as plan.yaml, with the files that it names beside it."
+    if plan and read:
+        beside = plan_files(read, plan.parent) | {"plan.yaml": plan.read_bytes()}
+        if taken := sorted(found.keys() & beside.keys()):
+            raise InputError("is the name of a file of the kit.", where=taken[0], fix="Rename the plan's file.")
+        found |= beside
+        said = "\n".join(_said(read))
     found["README.md"] = README.format(arch=arch, processor=PROCESSORS[arch], plan=said,
                                        pythons=" or ".join(pythons)).encode()  # fmt: skip
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(found.items()))
     return found | {"SHA256SUMS": sums.encode()}
+
+
+def _said(plan: Plan) -> list[str]:
+    """What the README says about the plan."""
+    named = _named(plan)
+    packed, away = [n for n in named if not _on_the_box(n)], [n for n in named if _on_the_box(n)]
+    lines = [f"The plan is {plan.title!r} of case {plan.case}, SHA-256 {plan.sha256()}."]
+    lines += [f"Beside it lie the files that it names: {', '.join(packed)}."] if packed else []
+    return lines + ([f"Not in here, as the plan names them on the box: {', '.join(away)}."] if away else [])
 
 
 def pack(files: dict[str, bytes], archive: Path) -> None:
@@ -131,7 +181,7 @@ def build(
         raise InputError("holds no wheels.", where=str(wheels), fix="Fill it with `pip download`.")
     with tempfile.TemporaryDirectory() as scratch:
         if wheels is None:
-            download(arch, pythons, Path(scratch))
+            download(arch, pythons, Path(scratch), requirements(read_plan(plan) if plan else None))
         pack(contents(arch, plan, wheels or Path(scratch), pythons), archive)
     return archive
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from bundle.folder import open_bundle
 from planner.errors import UnknownName
 from planner.poc import plan_to_yaml
 from scripts.gpu_kit import PROCESSORS, ROOT, build, download_command, main, requirements
@@ -22,6 +24,14 @@ from tests.bench.helpers import candidate, plan, point
 # What the five requirements bring along, as pip lists it.
 CLOSURE = ("pydantic", "pydantic_core", "annotated-types", "typing_extensions", "typing-inspection", "pyyaml",
            "pyarrow", "httptools", "rich", "markdown-it-py", "mdurl", "pygments")  # fmt: skip
+# The files of a plan: own prompts, a trace, a quality set.
+BESIDE: list[tuple[str, str, dict[str, object], list[dict[str, object]]]] = [
+    ("own/prompts.jsonl", "prompts_file", {"in_flight": 2}, [{"prompt": f"Sum {i} and {i}."} for i in range(4)]),
+    ("trace.jsonl", "trace_file", {"shape": "trace"},
+     [{"t_s": i / 10, "input_tokens": 40, "output_tokens": 6} for i in range(4)]),
+    ("set.jsonl", "quality_file", {"shape": "quality", "in_flight": 2},
+     [{"id": f"q{i}", "prompt": f"Say w{i}.", "contains": "w"} for i in range(2)]),
+]  # fmt: skip
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 ARCH = {processor: arch for arch, processor in PROCESSORS.items()}[os.uname().machine]
 
@@ -51,7 +61,15 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheels.mkdir()
     for name in CLOSURE:
         wheel_of(distribution(name), wheels)
-    made = plan(candidate(8000, "--slots", "4"), points=[point(requests=4, warmup_requests=0)])
+    (folder / "own").mkdir()
+    points = [point(requests=4, warmup_requests=0)]
+    for name, field, more, rows in BESIDE:
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / name).write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        points.append({"name": field.partition("_")[0], "input_tokens": 40, "output_tokens": 6, "requests": len(rows),
+                       "warmup_requests": 0, field: name, "file_sha256": digest} | more)  # fmt: skip
+    made = plan(candidate(8000, "--slots", "4"), points=points)
     (folder / "poc.yaml").write_text(plan_to_yaml(made))
     return build(ARCH, folder, plan=folder / "poc.yaml", wheels=wheels, pythons=(HERE,))
 
@@ -94,7 +112,9 @@ def test_the_kit_installs_and_measures_where_there_is_no_network(kit: Path, tmp_
     assert done.returncode == 0, done.stdout + done.stderr
     assert "emu: ok" in done.stdout and "ok     results/emu-A-start1" in done.stdout
     assert "ttft_ms" in done.stdout
-    assert (box / "results" / "emu-A-start1" / "manifest.json").is_file()
+    measured = open_bundle(box / "results" / "emu-A-start1")
+    assert [(r.load_point, r.ok) for r in measured.repeats] == [
+        ("parallel-2", 4), ("prompts", 4), ("trace", 4), ("quality", 2)]  # fmt: skip
 
 
 def test_the_readme_says_what_is_inside(kit: Path) -> None:
@@ -105,7 +125,11 @@ def test_the_readme_says_what_is_inside(kit: Path) -> None:
     sums = dict(line.split("  ")[::-1] for line in files["SHA256SUMS"].decode().splitlines())
     assert sums == {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != "SHA256SUMS"}
     assert {name.partition("/")[0] for name in files if "/" in name} == {
-        "bench", "bundle", "planner", "catalog", "wheels"}  # fmt: skip
+        "bench", "bundle", "planner", "catalog", "wheels", "own"}  # fmt: skip
+    assert "Beside it lie the files that it names: own/prompts.jsonl, set.jsonl, trace.jsonl." in told
+    assert {name for name in files if "/" not in name} == {
+        "README.md", "SHA256SUMS", "requirements.txt", "plan.yaml", "trace.jsonl", "set.jsonl"}  # fmt: skip
+    assert {"catalog/quality/example.jsonl", "catalog/NOTICE", "catalog/models.yaml"} <= files.keys()
     assert not any("__pycache__" in name for name in files)
 
 
@@ -137,6 +161,39 @@ def test_a_wrong_plan_is_not_packed(kit: Path, tmp_path: Path, capsys: pytest.Ca
     assert main(arguments) == 2
     assert "plan.yaml: case: field required" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.tar*"))
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"prompts_file": "../prompts.jsonl"}, "../prompts.jsonl: lies outside the plan's folder"),
+        ({"prompts_file": "gone.jsonl"}, "gone.jsonl: cannot be read: No such file or directory."),
+        ({"prompts_file": "own.jsonl"}, "is not the file that the plan means"),
+    ],
+)
+def test_a_file_that_the_plan_names_comes_along_or_is_refused(
+    kit: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: dict[str, object], sentence: str
+) -> None:
+    (tmp_path / "own.jsonl").write_text('{"prompt": "changed since"}\n')
+    named = point(requests=1, warmup_requests=0, file_sha256="0" * 64, **more)
+    (tmp_path / "plan.yaml").write_text(plan_to_yaml(plan(candidate(1), points=[named])))
+    arguments = ["--arch", ARCH, "--out", str(tmp_path), "--wheels", str(kit.parent / "wheels")]
+    assert main([*arguments, "--plan", str(tmp_path / "plan.yaml")]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_plans_tokenizer_comes_along_with_the_package_that_reads_it(kit: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "tokenizer.json").write_text("{}")
+    on_the_box = point(requests=1, warmup_requests=0, prompts_file="/data/own.jsonl", file_sha256="0" * 64)
+    made = plan(candidate(1), points=[on_the_box], tokenizer_dir="model")
+    (tmp_path / "poc.yaml").write_text(plan_to_yaml(made))
+    archive = build(ARCH, tmp_path, plan=tmp_path / "poc.yaml", wheels=kit.parent / "wheels")
+    with tarfile.open(archive) as tar:
+        files = {m.name.partition("/")[2]: tar.extractfile(m).read() for m in tar}  # type: ignore[union-attr]
+    assert files["model/tokenizer.json"] == b"{}"
+    assert "tokenizers" in files["requirements.txt"].decode().splitlines()
+    assert "Not in here, as the plan names them on the box: /data/own.jsonl." in files["README.md"].decode()
 
 
 def test_make_names_the_kit() -> None:
