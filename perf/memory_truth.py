@@ -95,10 +95,10 @@ def _stated(row: Row, model: Model | None, quantity: str) -> Stated:
         raise Unpredictable("the number of pipeline stages is not stated")
     return Stated(
         model=model, quant=quant, kv_dtype=_kv_dtype(row, model), vllm=_version(row["engine_version"]),
-        tensor_parallel=int(row["tp"] or 1), pipeline_parallel=stages or 1,
+        tensor_parallel=_number(r"(\d+)", row["tp"]) or 1, pipeline_parallel=stages or 1,
         batched_tokens=_number(r"max_num_batched_tokens (\d+)", notes) or _default_batched_tokens(row),
         block_tokens=_number(r"attention block (\d+)|block (\d+);", notes),
-        max_model_len=int(row["max_model_len"]) if row["max_model_len"] else None,
+        max_model_len=_number(r"(\d+)", row["max_model_len"]),
         kv_gib=_kv_gib(row),
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ class EngineKv(Frozen):
 
 def engine_kv(
     model: Model, kv_pool_bytes: float, max_model_len: int, *, kv_dtype: str = "fp16", tensor_parallel: int = 1,
-    pipeline_parallel: int = 1, max_num_batched_tokens: int = 8192, prefix_caching: bool = False,
+    pipeline_parallel: int = 1, max_num_batched_tokens: int = 8192, prefix_caching: bool = True,
     speculative_tokens: int = 0,
 ) -> EngineKv:  # fmt: skip
     """Blocks of the pool and how many requests of full length they hold.
@@ -63,7 +63,7 @@ def engine_kv(
 
 def largest_context(
     model: Model, kv_pool_bytes: float, requests: int, *, kv_dtype: str = "fp16", tensor_parallel: int = 1,
-    pipeline_parallel: int = 1, max_num_batched_tokens: int = 8192, prefix_caching: bool = False,
+    pipeline_parallel: int = 1, max_num_batched_tokens: int = 8192, prefix_caching: bool = True,
 ) -> int:  # fmt: skip
     """Longest context in tokens, up to the model's own limit, at which `requests` fit at once; 0 when none does."""
     low, high = 0, model.max_position_embeddings
