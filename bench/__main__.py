@@ -17,6 +17,7 @@ BAD_INPUT, CANCELLED = 2, 130
 _EXIT_CODES = {
     "run": "0 done, 1 done but a server failed, 2 the input is wrong, 130 cancelled",
     "check": "0 every candidate answered, 1 one did not, 2 the input is wrong, 130 cancelled",
+    "emulate": "0 stopped by a signal, 1 ended by its fault, 2 the input is wrong",
     "doctor": "0 nothing would spoil a measurement, 1 something would",
     "compare": "0 they compare, 1 they do not, 2 the input is wrong",
     "crosscheck": "0 both clients agree, 1 they do not, 2 the input is wrong, 130 cancelled",

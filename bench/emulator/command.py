@@ -108,6 +108,9 @@ async def _serve(settings: Settings, host: str, port: int, *, as_json: bool) -> 
         print(_LAST_WORDS[settings.fault], file=sys.stderr, flush=True)
         return 1
     await emulator.start(host, port)
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):  # before it says that it listens: whoever reads that may stop it
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     if as_json:
         print(json.dumps({"url": f"http://{host}:{emulator.port}", "model": settings.model}), flush=True)
     else:
@@ -116,9 +119,6 @@ async def _serve(settings: Settings, host: str, port: int, *, as_json: bool) -> 
         if pattern:
             print(capacity_line(pattern, settings), flush=True)
         print(f"emulator: listening on http://{host}:{emulator.port}", flush=True)
-    ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     await ended.wait()
     await emulator.stop()
     return 0

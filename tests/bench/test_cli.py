@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -78,6 +79,23 @@ def test_check_tries_one_request_and_keeps_nothing(tmp_path: Path, capsys: pytes
     assert [p.name for p in tmp_path.iterdir()] == ["plan.yaml"]
 
 
+def test_check_tells_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with emulator() as port:
+        assert main(["check", str(written(tmp_path, port)), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["candidate"], told["error"], told["kv_capacity_tokens"]) == ("emu", "", 1_000_000)
+    assert told["simulated"] is True
+
+
+def test_a_person_who_cancels_gets_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bench.commands.read_plan", interrupted)
+    for command in (["check", "plan.yaml"], ["run", "plan.yaml", "--out", str(tmp_path)]):
+        assert main(command) == 130
+
+
 def test_a_failed_candidate_gives_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, free_port(), "--fault", "start-failure")
     assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 1
@@ -137,6 +155,11 @@ def test_a_folder_without_bundles(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "holds no bundle" in capsys.readouterr().err
 
 
+def test_a_fault_that_ends_the_emulator_is_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emulate", "--fault", "start-failure"]) == 1
+    assert "the model cannot be loaded" in capsys.readouterr().err
+
+
 def test_an_unknown_fault_and_a_taken_port(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["emulate", "--fault", "stal"]) == 2
     assert "Did you mean 'stall'" in capsys.readouterr().err
@@ -165,13 +188,15 @@ def test_every_command_explains_itself_with_an_example_and_its_exit_codes(
     assert "--json" in told
 
 
-def test_the_emulator_says_as_json_where_it_listens() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_emulator_says_as_json_where_it_listens(number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-m", "bench", "emulate", "--port", "0", "--json"],
                           cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:  # fmt: skip
         assert running.stdout
         told = json.loads(running.stdout.readline())
-        running.terminate()
+        running.send_signal(number)
         assert running.stdout.read() == ""
+        assert running.wait() == 0
     assert told["model"] == "emulated"
     assert told["url"].startswith("http://127.0.0.1:")
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import main
-from bench.crosscheck import Report, compare, crosscheck, under_their_definitions
+from bench.crosscheck import METRICS, Report, compare, crosscheck, under_their_definitions
 from bench.emulator import Emulator
 from bench.vllm_client import Client
 from planner.errors import InputError, ServerError
 from planner.poc import plan_to_yaml
 from tests.bench.helpers import FAST, candidate, plan, point, with_emulator
+from tests.bench.test_cli import emulator
 from tests.bundle.made import request
 
 # Writes the result file that vLLM's client would write, with figures given by the test, and what it was asked for.
@@ -111,6 +112,29 @@ def test_a_python_without_vllm_is_named(tmp_path: Path) -> None:
     nobody = Client(tmp_path / "missing", tmp_path)
     with pytest.raises(InputError, match="missing: cannot be run"):
         checked(nobody, tmp_path)
+
+
+@pytest.mark.parametrize(("slack", "code", "word"), [(100.0, 0, "agrees"), (-1.0, 1, "DIFFERS")])
+def test_agreement_is_the_exit_code_and_both_results_are_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slack: float, code: int,
+    word: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("bench.crosscheck.METRICS", {m: (n, u, slack) for m, (n, u, _) in METRICS.items()})
+    client = stand_in(tmp_path)
+    with emulator() as port:
+        (tmp_path / "plan.yaml").write_text(plan_to_yaml(plan(candidate(port))), encoding="utf-8")
+        words = ["crosscheck", str(tmp_path / "plan.yaml"), "--client-python", str(client.python), "--tokenizer",
+                 str(tmp_path), "--rounds", "1", "--out", str(tmp_path / "kept")]  # fmt: skip
+        assert main(words) == code
+        told = capsys.readouterr().out
+        assert main([*words, "--json"]) == code
+    for row, theirs in zip(METRICS, ("100", "20", "2", "30"), strict=True):
+        (line,) = (x.split() for x in told.splitlines() if row in x)
+        assert line[4] == theirs and line[-1] == word
+    assert (tmp_path / "kept" / "vllm-1.json").is_file()
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [r["theirs"] for r in rows] == [[v] for v in FIGURES.values()]
+    assert all(len(r["ours"]) == 2 for r in rows)
 
 
 @pytest.mark.parametrize(

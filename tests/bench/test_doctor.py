@@ -98,6 +98,17 @@ def test_this_machine_is_examined_whole(capsys: pytest.CaptureFixture[str]) -> N
     assert told[-1]["state"] == "ok"  # Linux, where these tests run, stamps what arrives
 
 
+@pytest.mark.parametrize(("state", "code"), [("ok", 0), ("note", 0), ("spoils", 1)])
+def test_what_spoils_is_the_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], state: doctor.State, code: int
+) -> None:
+    monkeypatch.setattr(doctor, "CHECKS", (lambda root: Check("clock", state, "It ticks.", "Wind it up"),))
+    assert main(["doctor"]) == code
+    told = capsys.readouterr().out
+    assert "clock: It ticks." in told and "Wind it up" in told
+    assert ("1 of 1 would spoil a measurement." in told) == bool(code)
+
+
 def test_it_tells_a_person_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) in (0, 1)
     out = capsys.readouterr().out
