@@ -19,7 +19,8 @@ from bench.progress import Reporter
 from bench.prompts import NONCE_WORDS, WORDS, PromptMaker, Vocabulary, learn_vocabulary
 from bundle.records import Record, read_records
 from planner.errors import InputError, ServerError
-from tests.bench.helpers import FAST, candidate, plan, point, with_emulator
+from tests.bench.answering import run_answered
+from tests.bench.helpers import FAST, candidate, only_bundle, plan, point, with_emulator
 
 
 def learn(count: object) -> Vocabulary:
@@ -144,6 +145,34 @@ def test_a_local_tokenizer_counts_the_text_and_nothing_around_it(
     stand_in_tokenizers(monkeypatch)
     (tmp_path / "tokenizer.json").write_text("{}")
     assert local_counter(tmp_path)("four") == 4
+
+
+def test_a_plans_tokenizer_folder_counts_the_prompts_that_are_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Words:
+        """As many tokens as the server of this test counts, without its template."""
+
+        @staticmethod
+        def from_file(path: str) -> Words:
+            assert path == str(tmp_path / "model" / "tokenizer.json")
+            return Words()
+
+        def encode(self, text: str, *, add_special_tokens: bool) -> SimpleNamespace:
+            counted.append(text)
+            return SimpleNamespace(ids=text.split())
+
+    counted: list[str] = []
+    monkeypatch.setitem(sys.modules, "tokenizers", SimpleNamespace(Tokenizer=Words))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "tokenizer.json").write_text("{}")
+    small = point("small", input_tokens=57, requests=2, warmup_requests=0)
+    result, bodies = run_answered(lambda b: ["w "] * b["max_tokens"], tmp_path / "out", tmp_path, points=[small],
+                                  tokenizer_dir="model")  # fmt: skip
+    _, records = only_bundle(result)
+    assert {r.prompt_tokens for r in records} == {57}
+    assert len(counted) > 1
+    assert sum(not b.get("stream") for b in bodies) == 1  # the server is asked once, for its template
 
 
 def test_a_local_tokenizer_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

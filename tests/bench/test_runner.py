@@ -52,6 +52,24 @@ def test_times_are_those_of_the_emulator(tmp_path: Path) -> None:
     assert all((r.scheduled_s or 0) <= (r.dispatched_s or 0) <= (r.end_s or 0) for r in records)
 
 
+def test_lengths_are_exact_where_only_usage_can_calibrate_them(tmp_path: Path) -> None:
+    for engine in ("ollama", "openai"):  # no endpoint of theirs tokenises
+        _, records = only_bundle(run_attached(FAST, tmp_path / engine, engine=engine, points=[point(input_tokens=77)]))
+        assert {r.prompt_tokens for r in records} == {77}
+
+
+def test_every_start_is_a_fresh_engine_with_a_bundle_of_its_own(tmp_path: Path) -> None:
+    result = run_started(plan(candidate(free_port(), "--slots", "4"), starts=2), tmp_path)
+    assert [b.name for b in result.bundles] == ["emu-A-start1", "emu-A-start2"]
+    first, second = (open_bundle(b) for b in result.bundles)
+    assert (first.start, second.start) == (1, 2)
+    assert first.engine_start.startup_s != second.engine_start.startup_s
+    # The first engine's counter ended at more; the second's began at zero, so nothing of the first was left.
+    served = first.repeats[0].counters_after["generation_tokens"]
+    assert second.repeats[0].counters_before["generation_tokens"] < served
+    assert all((b / "server.log").read_text().count("emulator: listening on") == 1 for b in result.bundles)
+
+
 def test_counts_equal_those_of_the_server(tmp_path: Path) -> None:
     manifest, records = only_bundle(run_attached(FAST, tmp_path))
     (repeat,) = manifest.repeats

@@ -54,14 +54,14 @@ def test_an_answer_that_has_begun_waits_no_longer() -> None:
 
 def test_an_open_loop_at_twice_what_the_server_can_do_is_stopped_and_says_why(tmp_path: Path) -> None:
     # One place, 100 + 5 x 10 = 150 ms a request, so 6.7 a second; 40 a second are offered.
-    load = point("flood", shape="open", rate_per_s=40.0, arrival="constant", requests=2000, warmup_requests=0)
+    load = point("flood", shape="open", rate_per_s=40.0, arrival="constant", requests=500, warmup_requests=0)
     slow = Settings(ttft_ms=100, itl_ms=10, slots=1)
     manifest, records = only_bundle(run_attached(slow, tmp_path, points=[load], stop={"saturation_s": 3}))
     (repeat,) = manifest.repeats
     assert repeat.status == "stopped"
     assert repeat.stop_reason.startswith("saturated: queue and wait grew for 3 s, to ")
     assert repeat.failed == 0 and repeat.undetermined > 0
-    assert len(records) < 2000
+    assert len(records) < 500
 
 
 def test_plans_without_the_rule_keep_their_hash_and_those_with_it_go_through_a_file() -> None:
