@@ -15,7 +15,7 @@ from planner.conditions import Kind
 from planner.errors import InputError
 from planner.fit import FitSettings, Footprint, footprint
 from planner.prefill import first_token
-from planner.quantization import Quantization
+from planner.quantization import QUANTIZATIONS, Quantization
 from planner.speed_inputs import speed_inputs
 from planner.throughput import ThroughputInputs, running_batch, step_s
 
@@ -25,6 +25,7 @@ SHAREGPT_TOKENS = (217, 201)
 # Most requests that vLLM runs at once by default on devices of 70 GiB and more.
 MAX_NUM_SEQS = 1024
 MOST_DEVICES = 8
+GGUF_ENGINES = ("llama.cpp", "ollama")
 FEW_IN_FLIGHT = 8
 
 
@@ -135,19 +136,21 @@ def _stated(row: Row, catalog: Catalog) -> Stated:
     if lengths is None:
         raise Unpredictable("prompt and answer lengths are not stated")
     return Stated(
-        model=model, gpu=gpu, quant=published(model, quant), kv_dtype=kv_dtype_of(row["kv_dtype"]),
+        model=model, gpu=gpu, quant=published(model, quant, row["engine"]), kv_dtype=kv_dtype_of(row["kv_dtype"]),
         devices=_devices(row), input_tokens=lengths[0], output_tokens=lengths[1], concurrency=int(concurrency),
         notes=row["notes"],
     )  # fmt: skip
 
 
-def published(model: Model, quant: Quantization) -> Quantization:
+def published(model: Model, quant: Quantization, engine: str = "") -> Quantization:
     """The format as it is published for this kind of model.
 
     NVFP4 files of mixtures, of models with linear attention and of Gemma 4 leave attention in 16 bit (vllm-project/
     llm-compressor#2740, sgl-project/sglang#18189 and #22618, vllm-project/vllm#40291); INT4 of latent-attention
-    mixtures packs the experts alone (Kimi K2).
+    mixtures packs the experts alone (Kimi K2). GGUF files of gpt-oss keep in Q8_0 what is not MXFP4 (ggml-org).
     """
+    if quant.id == "mxfp4" and engine.startswith(GGUF_ENGINES):
+        return quant.model_copy(update={"wide_bits": QUANTIZATIONS["q8_0"].bits})
     narrow = quant.narrow
     if quant.id == "nvfp4" and (model.moe or model.linear_attention or model.global_attention):
         narrow = quant.narrow - {"attention"}

@@ -11,6 +11,7 @@ from planner.requirements import Requirements
 from planner.stated import BY_USER, Stated
 from planner.throughput import (
     MFU,
+    ROUTING_INDEPENDENCE,
     ThroughputInputs,
     layer_overhead_us,
     running_batch,
@@ -63,8 +64,8 @@ class Speed:
         return {
             Kind.BOUND: "batch x bandwidth / (active weights read once + batch x KV per request)",
             Kind.COVERAGE: "experts read = E x (1 - (1 - k/E)^batch); the rest as in the bound",
-            Kind.PLANNING: f"coverage step / {self.inputs.efficiency:g} + layers x overhead + batch x prefill / "
-            "(MFU x answer)",
+            Kind.PLANNING: f"longest of coverage step, step with {_routed(self.inputs)} / "
+            f"{self.inputs.efficiency:g} and operations / MFU, + layers x overhead + batch x prefill / (MFU x answer)",
         }[kind]
 
     def assumptions(self, kind: Kind) -> tuple[str, ...]:
@@ -114,6 +115,10 @@ def speed_derivations(speed: Speed, first: FirstToken | None) -> tuple[Derivatio
     if first and tflops:
         result += [*_first_token(speed, first, tflops), _interference(speed, tflops)]
     return tuple(result)
+
+
+def _routed(inputs: ThroughputInputs) -> str:
+    return f"the experts of batch^{ROUTING_INDEPENDENCE:g} tokens" if inputs.n_experts else "all weights"
 
 
 def _first_token(speed: Speed, first: FirstToken, tflops: DerivedInput) -> tuple[Derivation, Derivation]:

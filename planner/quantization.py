@@ -16,7 +16,7 @@ WIDE_BITS = 16.0
 
 
 class Quantization(Frozen):
-    """One format. `bits` hold for `narrow` modules, scales and zero points included; the others keep 16 bit.
+    """One format. `bits` hold for `narrow` modules, scales and zero points included; the others keep `wide_bits`.
 
     `linear_attention_bits` hold for gated-delta-net and Mamba layers where publishers treat them differently.
     `native_from` is the first CUDA compute capability whose matrix units compute in it; below, weights are widened.
@@ -28,6 +28,7 @@ class Quantization(Frozen):
     bits: float
     narrow: frozenset[ModuleName]
     computes_in: Literal["bf16", "fp8", "int8", "fp4"] = "bf16"
+    wide_bits: float = WIDE_BITS
     linear_attention_bits: float | None = None
     native_from: float | None = None
     runs_from: float | None = None
@@ -37,7 +38,7 @@ class Quantization(Frozen):
 
     def bits_of(self, module: ModuleName) -> float:
         """Bits per weight of one module."""
-        return self.bits if module in self.narrow else WIDE_BITS
+        return self.bits if module in self.narrow else self.wide_bits
 
     @property
     def bits_of_linear_attention(self) -> float:

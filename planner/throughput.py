@@ -4,7 +4,8 @@
     coverage   the same, with the experts that `batch` tokens touch: E (1 - (1 - k/E)^batch) of E
     planning   coverage at 0.8 of the bandwidth + layers x overhead + batch x prefill / (MFU x output length)
 
-The planning step is never shorter than its multiplications at the MFU. Sources: the case's calculator (bound); expected
+The planning step counts batch^0.9 tokens as independent in their choice of experts, and is never shorter than coverage
+or than its multiplications at the MFU. Sources: the case's calculator (bound); expected
 distinct experts under uniform routing (coverage); the constants are few, physical and the same for every model:
 docs/prediction.md has them with their sources and the errors reached on public measurements.
 """
@@ -23,6 +24,8 @@ from planner.units import GB
 
 KINDS = (Kind.BOUND, Kind.COVERAGE, Kind.PLANNING)
 BANDWIDTH_EFFICIENCY = 0.8
+# Tokens of one batch share experts more than chance would have it: they touch as many as batch^0.9 independent ones.
+ROUTING_INDEPENDENCE = 0.9
 # Share of the matrix rate that prompts and large batches reach.
 MFU = {"dense": 0.6, "moe": 0.3}
 # Microseconds per layer: kernel launches (a layer with experts routes, permutes and runs two grouped multiplications),
@@ -101,9 +104,9 @@ class BatchRow(Frozen):
     meets_target: bool
 
 
-def expert_coverage(n_experts: int, experts_per_token: int, batch: int) -> float:
+def expert_coverage(n_experts: int, experts_per_token: int, batch: float) -> float:
     """Expected share of experts that `batch` tokens touch when each picks uniformly: 1 - (1 - k/E)^batch."""
-    return 1.0 - (1.0 - experts_per_token / n_experts) ** batch
+    return 1.0 - math.pow(1.0 - experts_per_token / n_experts, batch)
 
 
 def layer_overhead_us(inputs: ThroughputInputs) -> float:
@@ -129,7 +132,8 @@ def weights_read_gb(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
         return inputs.active_weight_gb
     if not inputs.n_experts:
         return inputs.always_read_gb
-    touched = expert_coverage(inputs.n_experts, inputs.experts_per_token, batch)
+    tokens = batch**ROUTING_INDEPENDENCE if kind is Kind.PLANNING else batch
+    touched = expert_coverage(inputs.n_experts, inputs.experts_per_token, tokens)
     return inputs.always_read_gb + inputs.experts_gb * touched
 
 
@@ -161,7 +165,9 @@ def _reading_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
 def _planning_s(inputs: ThroughputInputs, batch: int, *, averages_prefill: bool) -> float:
     mfu = MFU[inputs.family]
     overhead_s = inputs.layers * layer_overhead_us(inputs) * 1e-6
-    reading_s = _reading_s(inputs, Kind.COVERAGE, batch) / inputs.efficiency
+    # Correlated routing saves reading, but never more than the share of the bandwidth that is lost costs.
+    uniform_s = _reading_s(inputs, Kind.COVERAGE, batch)
+    reading_s = max(uniform_s, _reading_s(inputs, Kind.PLANNING, batch) / inputs.efficiency)
     decode_s = max(reading_s, batch * (inputs.token_s or 0.0) / mfu) + overhead_s
     # In steady state each request's lifetime of output_tokens steps carries one prefill of every other request.
     prefill_s = batch * (inputs.prefill_s or 0.0) / (mfu * inputs.output_tokens)

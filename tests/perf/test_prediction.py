@@ -138,6 +138,12 @@ def test_four_bit_files_of_a_mixture_keep_attention_wide() -> None:
     assert published(dense, packed).bits_of("attention") == 4.5
 
 
+def test_gguf_files_of_gpt_oss_keep_the_rest_in_eight_bit() -> None:
+    model, packed = CATALOG.model("openai/gpt-oss-120b"), QUANTIZATIONS["mxfp4"]
+    assert published(model, packed, "llama.cpp").bits_of("attention") == 8.5
+    assert published(model, packed, "vllm").bits_of("attention") == 16
+
+
 def test_another_file_is_recognised_by_its_header(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = tmp_path / "own.csv"
     told = row()

@@ -93,7 +93,7 @@ def test_bands_are_data_with_rows_and_source() -> None:
         if found.mean_error is not None:
             assert f"{found.mean_error:g} %" in found.words
     assert "mean error 18 %" in band("planning", "dense")
-    assert "mean error 20 %" in band("planning", "moe")
+    assert "mean error 19 %" in band("planning", "moe")
     assert band("weights", "moe") == band("weights")
 
 
