@@ -18,6 +18,7 @@ from planner.predictions import bound_tok_s, predict
 from planner.requirements import Requirements
 from planner.scoring import Score
 from planner.throughput import total_tok_s
+from planner.units import GIB
 from services.cases import favourite_sizing
 from services.scores import case_score
 from services.verdicts import rejudge
@@ -160,7 +161,7 @@ def launch_of(
 
     `server_id` names the server that is started; by default the one that stands for the engine in a measurement.
     """
-    form, plan, advice = _form(score, engine), r.favourite_plan, sizing.launch
+    form, plan, advice, budget = _form(score, engine), r.favourite_plan, sizing.launch, sizing.memory.budget
     found = server(ws.catalog.engines, server_id or SERVER_OF.get(engine, engine))
     gguf = choices.gguf_file or f"{plan.model.split('/')[-1]}-{form.quantization.upper()}.gguf"
     return launch(
@@ -174,6 +175,10 @@ def launch_of(
             kv_cache_dtype=plan.kv_cache_dtype,
             quantization=CONVERTS.get(plan.quantization) if form.weight_format == "safetensors" else None,
             tensor_parallel=advice.tensor_parallel,
+            weights_gib=budget.weights / GIB,
+            kv_pool_gib=budget.kv / GIB or None,
+            reserve_gib=budget.reserve / GIB,
+            device_total_gib=budget.device_total / GIB,
             because={
                 "max_model_len": f"context of {r.context_tokens:,} tokens, input plus output (requirements)",
                 "max_num_seqs": f"largest point of stage A's sweep; {sizing.requests_that_fit} would fit (sizing). "
