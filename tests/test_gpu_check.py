@@ -1,4 +1,7 @@
-"""What scripts/gpu_check.py works out before any GPU is touched."""
+"""scripts/gpu_check.py: what it works out beforehand, and the whole of it with a stand-in for `transformers serve`.
+
+What the real one answered on a CPU is kept in docs/gpu-box.md.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,62 @@ import pytest
 
 from planner.catalog import load_catalog
 from planner.errors import InputError
-from scripts.gpu_check import GEOMETRIES, gpu_of, look, plan_of
+from scripts.gpu_check import GEOMETRIES, ROOT, gpu_of, look, main, plan_of
+from tests.bench.helpers import free_port
+
+# In place of a Python with torch and transformers: says what it has, makes no weights, and serves the emulator.
+STAND_IN = """#!{python}
+import json, os, pathlib, sys
+words = sys.argv[1:]
+if "-c" in words:
+    print(json.dumps({{"missing": [], "torch": "2.0", "transformers": "5.0", "gpu": {gpu!r}}}))
+elif "serve" in words:
+    if {broken}:
+        sys.exit("RuntimeError: out of something")
+    model, port = words[words.index("serve") + 1], words[words.index("--port") + 1]
+    os.environ["PYTHONPATH"] = {root!r}
+    os.execv({python!r}, [{python!r}, "-m", "bench", "emulate", "--engine", "openai", "--model", model, "--port", port,
+                          "--ttft-ms", "20", "--itl-ms", "2"])
+else:
+    model = pathlib.Path(words[-1])
+    model.mkdir()
+    (model / "config.json").write_text("{{}}")
+"""
+
+
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, gpu: str = "", broken: bool = False) -> int:
+    """Run the script with the stand-in on the tiny geometry; returns its exit code."""
+    python = tmp_path / "python-with-torch"
+    python.write_text(STAND_IN.format(python=sys.executable, root=str(ROOT), gpu=gpu, broken=broken))
+    python.chmod(0o755)
+    words = ["gpu_check.py", "--geometry", "tiny", "--out", str(tmp_path / "out"), "--python", str(python)]
+    monkeypatch.setattr(sys, "argv", [*words, "--port", str(free_port())])
+    return main()
+
+
+def test_the_whole_is_measured_and_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checked(tmp_path, monkeypatch) == 0
+    summary = (tmp_path / "out" / "summary.md").read_text()
+    rows = [line.split(" | ") for line in summary.splitlines() if line.startswith("| ") and "in flight" in line]
+    assert [row[0] for row in rows] == ["| 1 in flight, 64 in / 16 out", "| 2 in flight, 64 in / 16 out"]
+    for _, speed, bound, ratio, ttft, tpot, *devices, spoiled in rows:
+        assert float(ratio) == pytest.approx(float(speed) / float(bound), rel=0.01)
+        assert float(ttft) > 20 and float(tpot) == pytest.approx(2, rel=0.2)  # the emulator's times
+        assert devices == ["–", "–", "–"] and spoiled == " |"
+    assert "no GPU; bound of two-cpu-cores" in summary
+    assert (tmp_path / "out" / "results" / "transformers-A-start1" / "manifest.json").is_file()
+
+
+def test_a_server_that_does_not_start_is_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checked(tmp_path, monkeypatch, broken=True) == 1
+    assert "not measured" in (tmp_path / "out" / "summary.md").read_text()
+
+
+def test_something_missing_is_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert checked(tmp_path, monkeypatch, gpu="Quadro 4000") == 2
+    assert "does not know the device 'Quadro 4000'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_the_readme_says_what_is_inside(kit: Path) -> None:
     with tarfile.open(kit) as tar:
         files = {m.name.partition("/")[2]: tar.extractfile(m).read() for m in tar}  # type: ignore[union-attr]
     told = files["README.md"].decode()
-    assert f"with Python {HERE}" in told and "The plan is 'Test' of case test" in told
+    assert f"and Python {HERE}" in told and "The plan is 'Test' of case test" in told
     sums = dict(line.split("  ")[::-1] for line in files["SHA256SUMS"].decode().splitlines())
     assert sums == {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != "SHA256SUMS"}
     assert {name.partition("/")[0] for name in files if "/" in name} == {
