@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +48,7 @@ class Bundling:
     def __init__(self, plan: Plan, job: Job, server: Server, folder: Path, notes: list[str]) -> None:
         self._plan, self._job, self._server, self._folder = plan, job, server, folder
         self._launch, self._room = server.launch, folder / ROOM
-        self._id, self._created = uuid.uuid4().hex, datetime.now(UTC)
+        self._id, self._created, self._began = uuid.uuid4().hex, datetime.now(UTC), time.monotonic()
         self._environment = {**environment(server.origin), "load_average_begin": load_average()}
         self._checked: Preflight | None = None
         self._contract: Contract | None = None
@@ -142,6 +143,7 @@ class Bundling:
             engine=job.candidate.engine, stage=job.stage.name, start=job.start,
             created_at=self._created.isoformat(timespec="seconds"),
             finished_at=datetime.now(UTC).isoformat(timespec="seconds"), status=status,
+            spent_s=round(time.monotonic() - self._began, 3),
             contract=self._stated(), settings_resolved=settings,
             environment={**self._environment, "load_average_end": load_average()}, clock=self._clock,
             engine_start=EngineStart(

@@ -54,6 +54,8 @@ def kept_of(plan: Plan, folder: Path) -> Kept:
 
 
 def _seconds(manifest: Manifest) -> float:
+    if manifest.spent_s is not None:
+        return manifest.spent_s
     return (datetime.fromisoformat(manifest.finished_at) - datetime.fromisoformat(manifest.created_at)).total_seconds()
 
 

@@ -115,9 +115,9 @@ class Imported(Frozen):
 class Manifest(Frozen):
     """The whole story of a bundle; `files` holds the SHA-256 of every other file in it.
 
-    `kind` is simulated for everything that the emulator answered, imported for a foreign tool's result (`imported`).
-    `counters` are named by role (running, waiting, kv_use, preemptions, prefix_hits, prefix_queries, prompt_tokens,
-    generation_tokens, ttft_sum_s, ttft_count).
+    `spent_s` is the time it took on a clock that nobody sets. `kind` is simulated for everything that the emulator
+    answered, imported for a foreign tool's result (`imported`). `counters` are named by role (running, waiting, kv_use,
+    preemptions, prefix_hits, prefix_queries, prompt_tokens, generation_tokens, ttft_sum_s, ttft_count).
     """
 
     schema_version: Literal[1] = 1
@@ -133,6 +133,7 @@ class Manifest(Frozen):
     start: int = Field(ge=1)
     created_at: str
     finished_at: str
+    spent_s: float | None = None
     status: Literal["complete", "cancelled", "failed"]
     contract: Contract
     settings_resolved: dict[str, str] = {}

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from bench.emulator.settings import Settings
 from bench.engines import TOKEN
 from bench.lease import Lease, Process, alive, new_lease, ours, process, write_lease
 from bench.progress import PROGRESS
-from bench.resume import end_leftovers
+from bench.resume import end_leftovers, kept_of
 from bench.runner import RunResult, run_plan
 from bundle.folder import file_sha256, open_bundle
 from planner.errors import NotAllowed
@@ -209,6 +210,29 @@ def test_a_point_at_which_the_server_never_answers_does_not_lose_the_others(tmp_
     assert [(r.load_point, r.ok, r.failed) for r in manifest.repeats] == [
         ("first", 6, 0), ("too-long", 0, 6), ("last", 6, 0)]  # fmt: skip
     assert any(f.startswith("failures: too-long: timeout") for f in manifest.findings)
+
+
+def test_the_time_that_was_spent_is_not_the_wall_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Set(datetime):
+        """A wall clock that is set back by an hour at every look."""
+
+        looks = 0
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            cls.looks += 1
+            return datetime.now(tz) - timedelta(hours=cls.looks)
+
+    monkeypatch.setattr("bench.bundling.datetime", Set)
+
+    async def use(emulator: Emulator) -> float:
+        made = plan(candidate(emulator.port))
+        (folder,) = (await run_plan(made, tmp_path)).bundles
+        manifest = open_bundle(folder)
+        assert manifest.finished_at < manifest.created_at
+        return kept_of(made, folder).spent_s
+
+    assert 0 < with_emulator(FAST, use) < 3600
 
 
 def test_a_budget_is_shared_by_the_candidates_and_what_it_cost_is_said(tmp_path: Path) -> None:

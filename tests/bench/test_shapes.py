@@ -14,6 +14,7 @@ from bench.inputs import read_inputs, read_trace
 from bench.runner import run_plan
 from bench.schedule import TraceRow
 from bundle.records import Record
+from bundle.samples import gaps
 from bundle.summary import summarise
 from planner.conditions import Evidence
 from planner.errors import FliplineError, InputError
@@ -52,7 +53,9 @@ def test_a_ramp_is_sent_at_its_times_and_counted_after_it(tmp_path: Path) -> Non
     assert load[9].scheduled_s == pytest.approx((-20 + (400 + 1600) ** 0.5) / 80)
     assert load[31].scheduled_s == pytest.approx(0.5 + 12 / 60)
     assert all(r.outcome == "ok" for r in load)
-    assert of(summarise(folder), "ttft_ms", "p50").n == pytest.approx(12, abs=2)
+    # Counted from the first dispatch behind the ramp: 12 are due there, less those that a busy machine sent late.
+    begin = min(r.dispatched_s or 0.0 for r in load if (r.dispatched_s or 0.0) >= 0.5)
+    assert of(summarise(folder), "ttft_ms", "p50").n == sum(r.scheduled_s >= begin for r in load) <= 12
     assert manifest.points[0].in_words() == "20 to 60 req/s constant in 0.5 s, 40 in / 6 out"
 
 
@@ -89,9 +92,11 @@ def test_long_prompts_come_amid_the_victims_and_their_gaps_are_parted(tmp_path: 
     assert all(r.scheduled_s == pytest.approx(0.15) for r in aggressors)
     assert len(victims) == 6 and all(r.outcome == "ok" for r in victims)
     found = summarise(tmp_path / "emu-A-start1")
-    quiet, disturbed = of(found, "itl_quiet_ms", "p50"), of(found, "itl_disturbed_ms", "p50")
-    assert quiet.value == pytest.approx(5, abs=2) and disturbed.value == pytest.approx(5, abs=3)
-    assert (quiet.n or 0) > 20 and (disturbed.n or 0) > 5
+    begin = min(r.dispatched_s or 0.0 for r in aggressors)
+    end = max(r.end_s or 0.0 for r in aggressors)
+    all_gaps = [(g.end_s - g.ms / 1000, g.end_s) for r in victims for g in gaps(r)]
+    assert of(found, "itl_quiet_ms", "p50").n == sum(b <= begin for _, b in all_gaps) > 0
+    assert of(found, "itl_disturbed_ms", "p50").n == sum(b > begin and a < end for a, b in all_gaps) > 0
 
 
 def test_a_single_smoke_request_is_a_point(tmp_path: Path) -> None:
