@@ -174,15 +174,14 @@ class Scheduler:
     def jump(self, steps: int) -> Step:
         """Run `steps` at once, at most `calm_steps()` and at least 1; what is returned is the last of them."""
         before, size = steps - 1, self._size
-        if before:
-            for s in self.running:
-                s.generated += before
-                s.computed += before
-                more = -(-s.computed // size) - s.blocks
-                if more > 0:
-                    s.blocks += more
-                    self._free -= more
-        return self.step()
+        for s in self.running:
+            s.generated += before
+            s.computed += before
+            more = -(-(s.computed + 1) // size) - s.blocks
+            if more > 0:
+                s.blocks += more
+                self._free -= more
+        return self._end([1] * len(self.running), [])
 
     def _go_on(self, budget: int) -> tuple[list[int], list[int]]:
         """Give the running requests their tokens, oldest first; where KV is short the youngest gives its own back."""
