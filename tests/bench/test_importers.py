@@ -85,6 +85,19 @@ def test_the_completions_client_counts_its_finish_chunk_and_we_do_not(tmp_path):
     assert value(summarise(folder), "tpot_ms", "p50") == pytest.approx(50)
 
 
+def test_an_empty_chunk_that_cannot_be_placed_leaves_times_per_token_unmeasured(tmp_path):
+    """One gap too many and none of about zero: the role came early, or an empty chunk late."""
+    doc = json.loads((FOREIGN / "vllm-detailed.json").read_text())
+    gaps = [[0.04, 0.05, 0.05, 0.05, 0.05] if g else [] for g in doc["itls"]]
+    (tmp_path / "c.json").write_text(json.dumps(doc | {"itls": gaps}))
+    folder, manifest, _ = import_file(tmp_path / "c.json", tmp_path / "out", Choices(candidate="vllm"))
+    assert manifest.imported is not None
+    for metric in ("ttft_service_ms", "itl_ms", "tpot_ms", "user_tok_s"):
+        assert "one chunk more than tokens" in manifest.imported.not_measured[metric]
+        assert metric not in {e.metric for e in summarise(folder)}
+    assert value(summarise(folder), "error_share") == 0.25
+
+
 def test_vllm_without_detail_appended_runs_are_repeats_of_their_load(tmp_path):
     manifest, found = taken(tmp_path, "vllm-appended.json")
     assert [p.in_flight for p in manifest.points] == [2, 4]
@@ -173,6 +186,7 @@ def test_aiperf_counts_of_the_clients_tokenizer_give_no_speed(tmp_path):
 def test_llama_bench_generation_is_one_user_prompt_tests_are_refused(tmp_path, name, stated):
     manifest, found = taken(tmp_path, name, stated)
     assert value(found, "user_tok_s", "mean", "in-flight-1-4096-128") == 30
+    assert {e.kind for e in found} == {Kind.ENGINE_ALONE}
     assert all("engine alone" in e.note for e in found)
     assert manifest.imported is not None
     assert "pp avg_ts" in manifest.imported.refused
@@ -183,6 +197,13 @@ def test_llama_batched_bench_output_counts_the_prefill(tmp_path, name):
     _, found = taken(tmp_path, name, DAY)
     assert value(found, "user_tok_s", "p5", "in-flight-4-128-100") == 25  # 100 tok/s of a batch of 4
     assert value(found, "output_tok_s", point="in-flight-4-128-100") == pytest.approx(400 / 6)
+
+
+def test_a_batch_decoded_one_by_one_is_refused(tmp_path):
+    text = "llama_batched_bench: is_pp_shared = 0, is_tg_separate = 1\n\n"
+    (tmp_path / "t.md").write_text(text + (FOREIGN / "llama-batched-bench.md").read_text())
+    with pytest.raises(InputError, match="decodes one sequence after another"):
+        import_file(tmp_path / "t.md", tmp_path / "out", Choices(candidate="vllm", stated=DAY))
 
 
 def test_llama_benchy_table_gives_means(tmp_path):
@@ -255,6 +276,7 @@ BAD = {
     "blank": (" \n", "is empty"),
     "binary": (b"\xff\xfe\x00", "is not text in UTF-8"),
     "prose": ("TTFT was fine.", "is no result that can be read here"),
+    "printed": ("============ Serving Benchmark Result ============\nP95 TTFT: 9", "prints, not the file it saves"),
     "other JSON": ('{"tokens": 3}', "is no result that can be read here"),
     "a list of numbers": ("[1, 2]", "is no result that can be read here"),
     "cut off": (DETAILED[:-40], "breaks off at line"),
