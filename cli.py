@@ -15,21 +15,19 @@ from planner.engine_facts import age
 from planner.errors import FliplineError, InputError
 from planner.poc import plan_to_yaml
 from planner.requirements import Requirements
-from planner.tornado import Tornado
 from planner.units import format_duration
 from services.arrivals import Arrived, bring_in, bring_in_usage
-from services.calibrations import calibration
-from services.cases import Sized, sizings
 from services.exporting import export_all
+from services.own_models import add_model, find, summary
 from services.plans import draft_plan
 from services.scores import case_score
 from services.shipped import install_shipped
 from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
-from services.what_if import Question, question_of
+from services.what_if import asked_answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_catalog, open_workspace
-from ui.sizing_terminal import EXPLAIN_ALL, print_explained, print_sizing, sizing_json
-from ui.terminal import as_json, read_text, say, table, you
+from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
+from ui.terminal import Argument, as_json, read_text, say, table, you
 
 OK, FAILS, BAD_INPUT = 0, 1, 2
 
@@ -44,47 +42,27 @@ def required(ws: Workspace, name: str) -> tuple[CaseState, Requirements]:
 
 def size(ws: Workspace, args: argparse.Namespace) -> int:
     """What fits, how fast it can be, how many units: every model plan of a case, or one model on one machine."""
-    asked = args.model or args.gpu
-    if bool(args.case) == bool(asked):
-        raise InputError("name a case, or a model and a GPU.", where="size", fix=f"As in: {SIZE_EXAMPLE}.")
-    sized = _asked_sizing(ws, args) if asked else _case_sizings(ws, args)
-    if args.json:
-        as_json([{"plan": s.plan.id, "problem": s.problem} | (sizing_json(s.sizing, found) if s.sizing else {})
-                 for s, found in sized])  # fmt: skip
-    for s, found in () if args.json else sized:
-        if s.sizing is None:
-            say(f"{s.plan.id}: {s.problem}")
-        elif args.explain:
-            print_explained(s.sizing, args.explain)
-        else:
-            print_sizing(s.sizing, f"{s.plan.id} {s.plan.label}" if args.case else s.plan.label, found)
-    return OK if all(s.sizing and s.sizing.requests_that_fit for s, _ in sized) else FAILS
-
-
-def _case_sizings(ws: Workspace, args: argparse.Namespace) -> list[tuple[Sized, Tornado | None]]:
-    given = [a.name for a in ASKED if getattr(args, a.name.removeprefix("--").replace("-", "_")) is not None]
-    if given:
-        raise InputError(f"{given[0]} does not go with --case.", where="size",
+    typed = {a.words: value for a in ASKED if (value := getattr(args, a.words)) is not None}
+    if args.case and typed:
+        raise InputError(f"--{next(iter(typed)).replace('_', '-')} does not go with --case.", where="size",
                          fix="The requirements of the case state it: leave it out, or leave out --case.")  # fmt: skip
-    _, r = required(ws, args.case)
-    known = calibration(ws)
-    return [
-        (s, Question(r, s.plan, s.sizing.hardware, s.sizing.settings, case_score(ws, r).favourite or "")
-         .tornado(ws.catalog, known) if s.sizing and s.sizing.inputs else None)
-        for s in sizings(ws, r)
-    ]  # fmt: skip
+    answers = case_answers(ws, required(ws, args.case)[1]) if args.case else (asked_answer(ws, typed),)
+    if args.json:
+        as_json([answer_json(a) for a in answers])
+    else:
+        for a in answers:
+            print_answer(a, args.explain)
+    return OK if all(a.sizing and a.sizing.requests_that_fit for a in answers) else FAILS
 
 
-def _asked_sizing(ws: Workspace, args: argparse.Namespace) -> list[tuple[Sized, Tornado | None]]:
-    missing = [name for name in ("model", "gpu", "context", "users") if getattr(args, name) is None]
-    if missing:
-        raise InputError(f"--{missing[0]} is missing.", where="size",
-                         fix="A size without a case needs --model, --gpu, --context and --users.")  # fmt: skip
-    asked = question_of(ws.catalog, vars(args))
-    known = calibration(ws)
-    sizing = asked.sizing(ws.catalog, known)
-    found = asked.tornado(ws.catalog, known) if sizing.inputs else None
-    return [(Sized(asked.plan, sizing), found)]
+def model_add(ws: Workspace, args: argparse.Namespace) -> int:
+    """Read a model from a config.json, a folder or the hub, say what was read and assumed, and keep it."""
+    proposal = find(args.given, on=now().date(), id=args.id or "", index=args.index)
+    for name, value in summary(proposal):
+        say(f"{name}: {value}")
+    add_model(ws, proposal, replace=args.replace)
+    say(f"{proposal.model.id} is in the catalogue of this workspace.")
+    return OK
 
 
 def score(ws: Workspace, args: argparse.Namespace) -> int:
@@ -230,36 +208,9 @@ def catalog_check(home: Path | None) -> int:
     return OK
 
 
-class Argument(NamedTuple):
-    """One argument of a command, as argparse takes it."""
-
-    name: str
-    options: dict[str, Any]
-
-
 CASE = Argument("--case", {"required": True, "metavar": "SLUG", "help": "the case, as in nortia"})
 ANY_CASE = Argument("--case", {"metavar": "SLUG", "help": "only this case"})
 JSON = Argument("--json", {"action": "store_true", "help": "print JSON"})
-ASKED = (
-    Argument("--model", {"metavar": "ID", "help": "model of the catalogue, without a case"}),
-    Argument("--gpu", {"metavar": "ID", "help": "GPU of the catalogue: id, name or alias"}),
-    Argument("--context", {"metavar": "TOKENS", "help": "prompt plus answer, as in 4096 or 8k"}),
-    Argument("--users", {"metavar": "N", "help": "users at once"}),
-    Argument("--quantization", {"metavar": "NAME", "help": "weight format (default: bf16)"}),
-    Argument("--kv-dtype", {"metavar": "NAME", "help": "KV cache format (default: fp16)"}),
-    Argument("--tp", {"metavar": "N", "help": "devices that share every layer (default: 1)"}),
-    Argument("--pp", {"metavar": "N", "help": "stages that share the layers (default: 1)"}),
-    Argument("--output", {"metavar": "TOKENS", "help": "answer length (default: 500)"}),
-    Argument("--target", {"metavar": "TOK/S", "help": "tok/s per user (default: 25)"}),
-    Argument("--engine", {"metavar": "ID", "help": "engine whose measured ratios count (default: none)"}),
-    Argument("--tenants", {"metavar": "GB", "help": "memory of other programs on the GPU"}),
-    Argument("--bandwidth", {"metavar": "GB/S", "help": "state it where the catalogue does not know it"}),
-    Argument("--tflops", {"metavar": "TFLOPS", "help": "dense matrix rate, stated"}),
-    Argument("--device-total", {"metavar": "GIB", "help": "total as the driver reports it, stated"}),
-    Argument("--power", {"metavar": "W", "help": "board power, stated"}),
-)
-EXPLAIN = Argument("--explain", {"metavar": "KEY", "help": f"formula, inputs, error of one figure, or '{EXPLAIN_ALL}'"})
-SIZE_EXAMPLE = "size --model Qwen/Qwen3-30B-A3B --gpu GX-10 --context 4096 --users 50 --quantization fp8"
 BY = Argument("--by", {"default": you(), "metavar": "NAME", "help": "who brings it in (default: you)"})
 
 
@@ -276,6 +227,12 @@ class Command(NamedTuple):
 COMMANDS: tuple[Command, ...] = (
     Command("size", size, "what fits, how fast it can be, how many units", SIZE_EXAMPLE,
             (Argument("--case", {"metavar": "SLUG", "help": "every model plan of a case"}), *ASKED, EXPLAIN, JSON)),
+    Command("model add", model_add, "take a model into the catalogue from its config.json, a folder or the hub",
+            "model add Qwen3-8B/config.json --id Qwen/Qwen3-8B", (
+        Argument("given", {"metavar": "FILE|DIR|HUB_ID", "help": "config.json, a checkpoint's folder, or owner/name"}),
+        Argument("--id", {"metavar": "NAME", "help": "its name in the catalogue (default: the folder's or the hub's)"}),
+        Argument("--index", {"type": Path, "metavar": "FILE", "help": "model.safetensors.index.json of a file"}),
+        Argument("--replace", {"action": "store_true", "help": "in place of an entry of that name"}))),
     Command("score", score, "gates, explained score and flip weights of the engines", "score --case nortia --json",
             (CASE, JSON)),
     Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (
@@ -295,7 +252,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (
         ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),
 )  # fmt: skip
-GROUPS = {"adr": "list, verify and export decisions", "catalog": "check the facts and own entries"}
+GROUPS = {"adr": "list, verify and export decisions", "catalog": "check the facts and own entries",
+          "model": "own models of the catalogue"}  # fmt: skip
 
 
 def parser() -> argparse.ArgumentParser:

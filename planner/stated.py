@@ -84,7 +84,7 @@ def with_stated(gpu: Gpu, quant: Quantization, stated: Stated) -> Gpu:
     """
     named = {f.field: value for f in FACTS if (value := getattr(stated, f.field)) is not None}
     for field, value in named.items():
-        _must_be_possible(_FACT[field], value)
+        must_be_possible(_FACT[field], value)
     if stated.device_total_gib and gpu.memory_gb and stated.device_total_gib > gpu.memory_gb:
         as_gib = stated.device_total_gib * GB / GIB
         raise InputError(
@@ -108,7 +108,8 @@ def budget_with(budget: Budget, stated: Stated) -> Budget:
     return budget.model_copy(update={k: v for k, v in known.items() if v is not None})
 
 
-def _must_be_possible(f: Fact, value: float) -> None:
+def must_be_possible(f: Fact, value: float) -> None:
+    """Raises InputError for a figure outside the range in which this fact can be true, with the usual mistake."""
     if not f.low <= value <= f.high:
         unit = f" {f.unit}".rstrip()
         raise InputError(f"{value:,g}{unit} is outside {f.low:,g} to {f.high:,g}{unit}.", where=f.title, fix=f.fix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
@@ -87,6 +88,76 @@ def test_size_as_json(run: Cli) -> None:
     favourite = next(p for p in plans if p["plan"] == "B")
     users = {(u["kind"], u["users"]): u["units"] for u in favourite["units"]}
     assert [users[k, 50] for k in ("bound", "coverage", "planning")] == [3, 13, 17]
+
+
+ASKED = ("size", "--model", "Qwen/Qwen3-30B-A3B", "--gpu", "GX-10", "--context", "4096", "--users", "50",
+         "--quantization", "fp8")  # fmt: skip
+
+
+def test_size_of_any_model_says_what_the_page_says(run: Cli) -> None:
+    ran = run(*ASKED)
+    assert ran.code == 0
+    for words in ("3 units by the bound", "13 when experts touched", "17 by the planning value", "31.2 GB", "98,304 B",
+                  "5 min 12 s", "42.4 s", "29 tok/s (463)", "keeps the promise", "Target speed per user",
+                  "Not known, state it to count it: price of one unit"):  # fmt: skip
+        assert words in ran.out
+    # What the page draws is what the terminal prints: one table of figures for both.
+    (found,) = json.loads(run(*ASKED, "--json").out)
+    assert {f["value"] for f in found["figures"]} <= set(re.findall(r"│ ([^│]+?) +│", ran.out))
+    assert all(f["explained"]["formula"] and f["explained"]["band"] for f in found["figures"])
+    assert [b["in_flight"] for b in found["batches"]] == [1, 2, 4, 8, 16, 32, 50, 64, 128, 256, 512]
+    assert found["swings"][0]["low"]["units"] is not None
+
+
+def test_a_figure_explains_itself(run: Cli) -> None:
+    ran = run(*ASKED, "--explain", "units_bound")
+    # cases: 50 users, at most 19 at once keep 25 tok/s by the bound: 3 units.
+    assert "by speed per user, bound = 3 = 50 / 19, rounded up" in ran.out
+    assert run(*ASKED, "--explain", "all").out.count("formula: ") == 18
+    assert "Did you mean 'planning'" in run(*ASKED, "--explain", "planing").err
+
+
+def test_settings_are_those_of_the_page(run: Cli) -> None:
+    (two,) = json.loads(run(*ASKED, "--tp", "2", "--kv-dtype", "fp8", "--output", "250", "--target", "30",
+                            "--tenants", "20", "--engine", "vllm", "--json").out)  # fmt: skip
+    settings = two["sizing"]["settings"]
+    assert settings["tensor_parallel"] == 2
+    assert two["sizing"]["plan"]["kv_cache_dtype"] == "fp8"
+    assert two["sizing"]["hardware"]["other_tenants_gb"] == 20
+    assert two["sizing"]["target_tok_s"] == 30
+    assert two["sizing"]["inputs"]["output_tokens"] == 250
+
+
+def test_what_does_not_fit_exits_with_1_and_names_the_way_out(run: Cli) -> None:
+    ran = run("size", "--model", "Qwen/Qwen3-32B", "--gpu", "RTX 4090", "--context", "4k", "--users", "8",
+              "--quantization", "fp8")  # fmt: skip
+    assert ran.code == 1
+    assert "34.3 GB of weights do not fit" in ran.out and "What would do: 2 devices" in ran.out
+
+
+def test_a_stated_fact_fills_a_gap(run: Cli) -> None:
+    words = [w if w != "GX-10" else "Jetson Thor" for w in ASKED]
+    assert "memory bandwidth" in run(*words).out
+    ran = run(*words, "--bandwidth", "273GB/s", "--explain", "bound")
+    assert "bandwidth = 273 GB/s a device (stated by the user)" in ran.out
+
+
+def test_a_model_is_added_from_its_config(run: Cli, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    config = {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 1000,
+        "max_position_embeddings": 2048, "tie_word_embeddings": True, "torch_dtype": "bfloat16", "hidden_act": "silu",
+        "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+    ran = run("model", "add", str(folder), "--id", "our/tiny")
+    assert ran.code == 0 and "our/tiny is in the catalogue" in ran.out
+    ran = run("size", "--model", "our/tiny", "--gpu", "GX-10", "--context", "1024", "--users", "2", "--explain",
+              "kv_per_token")  # fmt: skip
+    assert "KV cache per token: 256 B" in ran.out  # 2 x 2 layers x 2 KV heads x 16 dimensions x 2 bytes
+    assert run("model", "add", str(tmp_path / "nothing")).code == 2
 
 
 def test_score_names_roles_and_flip_weights(run: Cli) -> None:
@@ -212,6 +283,26 @@ def test_catalog_check_finds_a_faulty_own_entry(run: Cli, home: Path) -> None:
     ("words", "sentence"),
     [
         (("size", "--case", "nortja"), "unknown case 'nortja'. Did you mean 'nortia'?"),
+        (("size",), "size: --model is missing. Name a case, or a model"),
+        (("size", "--case", "nortia", "--kv-dtype", "fp8"), "size: --kv-dtype does not go with --case."),
+        ((*ASKED, "--model", "qwen3-30b-a3b"), "catalogue: unknown model 'qwen3-30b-a3b'. Did you mean 'Qwen/Qwen3-30"),
+        ((*ASKED, "--gpu", "GX10x"), "catalogue: unknown GPU 'GX10x'. Did you mean 'GX10'?"),
+        ((*ASKED, "--quantization", "fp7"), "model plan: unknown quantization 'fp7'. Did you mean 'fp8'?"),
+        ((*ASKED, "--kv-dtype", "fp9"), "unknown KV cache format 'fp9'. Did you mean 'fp8'?"),
+        ((*ASKED, "--engine", "vlm"), "catalogue: unknown engine 'vlm'. Did you mean 'vllm'?"),
+        ((*ASKED, "--context", "-5"), "context: -5 is outside 16 to 2,000,000."),
+        ((*ASKED, "--context", "9e99"), "context: 9e+99 is outside 16 to 2,000,000."),
+        ((*ASKED, "--users", "0"), "users: 0 is outside 1 to 100,000."),
+        ((*ASKED, "--users", "1.5"), "users: 1.5 is not a whole number."),
+        ((*ASKED, "--users", "many"), "users: 'many' is not a number."),
+        ((*ASKED, "--target", "0"), "target: 0 is outside 0.1 to 10,000."),
+        ((*ASKED, "--output", "5000"), "output: an answer of 5,000 tokens leaves no room for a prompt in 4,096."),
+        ((*ASKED, "--tp", "3"), "Qwen/Qwen3-30B-A3B: 32 attention heads do not divide over 3 devices."),
+        # 20 x 2^30 / 10^9 = 21.4748; 128 x 10^9 / 2^30 = 119.209: neither is silently taken for the other.
+        ((*ASKED, "--tenants", "20GiB"), "tenants: 20 GiB given where GB are asked. Write 21.4748 GB."),
+        ((*ASKED, "--device-total", "128GB"), "device total: 128 GB given where GiB are asked. Write 119.209 GiB."),
+        ((*ASKED, "--bandwidth", "0.273TB/s"), "memory bandwidth: 0.273 TB/s given where GB/s are asked. Write 273 G"),
+        ((*ASKED, "--bandwidth", "0.273"), "memory bandwidth: 0.273 GB/s is outside 10 to 20,000 GB/s."),
         (("take-in", "--case", "nortia", "nowhere"), "nowhere: is not there."),
         (("usage", "--case", "nortia", "nowhere", "--by", "Lee", "--source", "x"), "nowhere: cannot be read"),
     ],

@@ -9,14 +9,50 @@ from planner.conditions import Kind
 from planner.errors import UnknownName
 from planner.throughput import KINDS
 from planner.tornado import Tornado
+from services.what_if import Answer
 from ui.sizing_figures import batch_lines, figures, swing_words
-from ui.terminal import say, table
+from ui.terminal import Argument, say, table
 
 EXPLAIN_ALL = "all"
+SIZE_EXAMPLE = "size --model Qwen/Qwen3-30B-A3B --gpu GX-10 --context 4096 --users 50 --quantization fp8"
+ASKED = (
+    Argument("--model", {"metavar": "ID", "help": "model of the catalogue, without a case"}),
+    Argument("--gpu", {"metavar": "ID", "help": "GPU of the catalogue: id, name or alias"}),
+    Argument("--context", {"metavar": "TOKENS", "help": "prompt plus answer, as in 4096 or 8k"}),
+    Argument("--users", {"metavar": "N", "help": "users at once"}),
+    Argument("--quantization", {"metavar": "NAME", "help": "weight format (default: bf16)"}),
+    Argument("--kv-dtype", {"metavar": "NAME", "help": "KV cache format (default: fp16)"}),
+    Argument("--tp", {"metavar": "N", "help": "devices that share every layer (default: 1)"}),
+    Argument("--pp", {"metavar": "N", "help": "stages that share the layers (default: 1)"}),
+    Argument("--output", {"metavar": "TOKENS", "help": "answer length (default: 500)"}),
+    Argument("--target", {"metavar": "TOK/S", "help": "tok/s per user (default: 25)"}),
+    Argument("--engine", {"metavar": "ID", "help": "engine whose measured ratios count (default: none)"}),
+    Argument("--tenants", {"metavar": "GB", "help": "memory of other programs on the GPU"}),
+    Argument("--bandwidth", {"metavar": "GB/S", "help": "state it where the catalogue does not know it"}),
+    Argument("--tflops", {"metavar": "TFLOPS", "help": "dense matrix rate, stated"}),
+    Argument("--device-total", {"metavar": "GIB", "help": "total as the driver reports it, stated"}),
+    Argument("--power", {"metavar": "W", "help": "board power, stated"}),
+)
+EXPLAIN = Argument("--explain", {"metavar": "KEY", "help": f"formula, inputs, error of one figure, or '{EXPLAIN_ALL}'"})
 
 
-def print_sizing(s: Sizing, name: str, found: Tornado | None = None) -> None:
-    """One sizing: its sentence, every figure, warnings, gaps, the batch table and what moves the answer most."""
+def print_answer(answer: Answer, explain: str | None = None) -> None:
+    """A sizing as the page shows it, or only how one figure (or all) came about. Raises UnknownName."""
+    if answer.sizing is None:
+        say(f"{answer.plan.id}: {answer.problem}")
+    elif explain:
+        _explained(answer.sizing, explain)
+    else:
+        _shown(answer.sizing, f"{answer.plan.id} {answer.plan.label}", answer.swings)
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """The same as data: figures with their explanations, the batch table, swings, and the whole sizing."""
+    found = {"plan": answer.plan.id, "problem": answer.problem}
+    return found | (_sizing_json(answer.sizing, answer.swings) if answer.sizing else {})
+
+
+def _shown(s: Sizing, name: str, found: Tornado | None) -> None:
     say(f"{name}: {s.sentence}")
     for warning in s.warnings:
         say(f"  ! {warning}")
@@ -38,8 +74,7 @@ def print_sizing(s: Sizing, name: str, found: Tornado | None = None) -> None:
               [swing_words(found, swing) for swing in found.swings])  # fmt: skip
 
 
-def print_explained(s: Sizing, key: str) -> None:
-    """One figure's derivation, or with `all` that of every figure. Raises UnknownName."""
+def _explained(s: Sizing, key: str) -> None:
     keys = [f.derivation.key for f in figures(s)] if key == EXPLAIN_ALL else [key]
     if key != EXPLAIN_ALL and key not in s.derivations:
         raise UnknownName.from_known("figure", key, s.derivations, where="--explain")
@@ -50,8 +85,7 @@ def print_explained(s: Sizing, key: str) -> None:
             say(f"  {line}")
 
 
-def sizing_json(s: Sizing, found: Tornado | None = None) -> dict[str, Any]:
-    """The same as data: figures with their explanations, the batch table, swings, and the whole sizing."""
+def _sizing_json(s: Sizing, found: Tornado | None) -> dict[str, Any]:
     units = [{"kind": u.kind.value, "users": u.users, "units": u.units, "with_spare": u.units_with_spare}
              for u in s.units]  # fmt: skip
     return {

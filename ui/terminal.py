@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +16,18 @@ from rich.table import Table
 from planner.errors import InputError
 
 out = Console(soft_wrap=True)
+
+
+class Argument(NamedTuple):
+    """One argument of a command, as argparse takes it."""
+
+    name: str
+    options: dict[str, Any]
+
+    @property
+    def words(self) -> str:
+        """Its name among the parsed arguments."""
+        return self.name.removeprefix("--").replace("-", "_")
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
