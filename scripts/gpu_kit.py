@@ -34,8 +34,8 @@ PYTHONS = ("3.11", "3.12", "3.13")
 
 README = """# Flipline on a GPU box without network ({arch})
 
-Needs Linux on {processor} with glibc 2.28 or newer and Python {pythons}. Engines are not in here: bring them as container images or as
-environments of their own, as the plan names them.
+Needs Linux on {processor} with glibc 2.28 or newer and Python {pythons}. Engines are not in here: bring them as
+container images or as environments of their own, as the plan names them.
 
 1. Check that the copy is whole: `sha256sum --check --quiet SHA256SUMS`
 2. Install, from this folder alone:
