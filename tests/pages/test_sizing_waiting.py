@@ -34,9 +34,10 @@ def test_it_shows_ranges_says_that_they_are_simulated_and_reacts(home: Path) -> 
     table = app.dataframe[-1].value
     assert list(table["Policy"]) == ["Continuous batching", "Fixed slots", "Static batches"]
 
-    app = app.number_input(key="waiting-units").set_value(17).run()
-    app = app.button_group(key="waiting-arrivals").set_value("gamma").run()
-    app = app.checkbox(key="waiting-spread").check().run()
+    app.number_input(key="waiting-units").set_value(17)
+    app.button_group(key="waiting-arrivals").set_value("gamma")
+    app.checkbox(key="waiting-spread").check()
+    app = app.run()
     assert not app.exception and not app.warning
     said = text(app)
     assert "Bursts: gamma arrivals of burstiness 0.25" in said
