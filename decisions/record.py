@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from planner.condition_line import format_condition, parse_condition
 from planner.conditions import Condition, Kind
+from planner.derivation import Derivation
 from planner.errors import UnknownName
 from planner.frozen import Frozen
 
@@ -147,7 +148,8 @@ class AdrText(Frozen):
     """The written part of an ADR. `headline` is the one sentence for people; `outcome` says why `chosen` was chosen.
 
     `chosen` is the title of an option ("no candidate meets this" is an option too). `evidence_absent` states why
-    there is no evidence, when there is none.
+    there is no evidence, when there is none. `sizing` are computed figures, each with its formula, inputs and known
+    error as they were when the text was written: they explain the choice and are never evidence.
     """
 
     title: str = Field(min_length=1, max_length=300)
@@ -162,6 +164,7 @@ class AdrText(Frozen):
     conditions: tuple[FlipCondition, ...] = ()
     evidence: tuple[EvidenceRef, ...] = ()
     evidence_absent: str = ""
+    sizing: tuple[Derivation, ...] = ()
     snapshots: tuple[SnapshotRef, ...] = ()
     people: People = People()
     review_on: date | None = None

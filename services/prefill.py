@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from decisions.flips import from_template
 from decisions.record import AdrText, Consequences, EvidenceRef, FlipCondition, Option
+from planner.capacity import Sizing
 from planner.conditions import STANDING, Evidence, Kind, Verdict
+from planner.derivation import UNKNOWN, Derivation
 from planner.errors import NotAllowed
 from planner.frozen import sha256_of
 from planner.scoring import Score
@@ -55,10 +57,18 @@ def prefill(ws: Workspace, state: CaseState, owner: str) -> AdrText:
         confirmation=_confirmation(verdicts),
         conditions=_flip_conditions(choice.candidate, owner),
         evidence=evidence,
+        sizing=cited(state.sizing, r.peak_users_max) if state.sizing else (),
         evidence_absent="" if evidence else "Nothing was measured on the machine yet; the choice rests on documents.",
         review_on=(now() + timedelta(days=REVIEW_AFTER_DAYS)).date(),
         tags=("inference-server",),
     )  # fmt: skip
+
+
+def cited(sizing: Sizing, users: int) -> tuple[Derivation, ...]:
+    """The figures of a sizing that a decision rests on, each with its explanation; what is not known is left out."""
+    keys = ("units", f"{Kind.PLANNING.value}@{users}", "first_token", "weights", "requests_that_fit", "cost")
+    found = (sizing.derivations[key] for key in keys if key in sizing.derivations)
+    return tuple(d for d in found if d.value != UNKNOWN)
 
 
 def _options(score: Score) -> tuple[Option, ...]:

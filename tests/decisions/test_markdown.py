@@ -18,6 +18,7 @@ from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
 from decisions.markdown import to_markdown
 from decisions.record import Adr, Consequences, Fire, FlipCondition, Option, People, draft
 from planner.condition_line import parse_condition
+from planner.derivation import Derivation, DerivedInput
 from tests.decisions.made import NOW, SEEDS_FOUR, accepted_edits, context, nortia, observed_peak, text
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "adr-nortia.md"
@@ -65,6 +66,26 @@ def fired() -> tuple[Adr, tuple]:
     adr = current(accepted_edits())
     verdicts = judge_flips(adr, [observed_peak(5)], context())
     return apply(adr, fired_edit(verdicts[1], at=NOW + timedelta(days=60))), verdicts
+
+
+def test_a_figure_of_the_sizing_is_cited_with_formula_inputs_and_known_error():
+    figure = Derivation(
+        key="units", title="Units for 50 users", value="3 (bound), 13 (coverage), 17 (planning)",
+        formula="users / largest batch", inputs=(DerivedInput(name="users", value="50", source="requirements"),),
+        assumptions=("users are spread evenly",), band="as the speed that it rests on",
+    )  # fmt: skip
+    draft = nortia().model_copy(update={"sizing": (figure, figure.model_copy(update={"title": "*x* <b>\n# y"}))})
+    text = to_markdown(draft)
+    assert (
+        "### Sizing\n\nComputed before anything was measured; each figure with how it came about.\n\n"
+        "* **Units for 50 users: 3 (bound), 13 (coverage), 17 (planning)**\n"
+        "  * formula: users / largest batch\n"
+        "  * users = 50 (requirements)\n"
+        "  * assumes: users are spread evenly\n"
+        "  * known error: as the speed that it rests on\n"
+    ) in text
+    assert "* **\\*x\\* \\<b> \\# y: 3" in text  # nothing in a title becomes structure
+    assert "### Sizing" not in to_markdown(nortia())
 
 
 def test_the_nortia_decision_as_a_file():

@@ -29,6 +29,15 @@ def test_numbered_records_are_written_with_their_head(shipped, folder):
     assert shipped.store.adrs.head(adr.id) in text
 
 
+def test_the_figures_that_the_choice_rests_on_are_cited_with_how_they_came_about(shipped):
+    text = export_markdown(shipped, accepted(shipped).id)[1]
+    sizing = text.split("### Sizing\n")[1].split("\n## ")[0]
+    # cases: 3 units by the bound, 13 when experts touched are counted, 17 by the planning value.
+    assert "* **Units for 50 users: 3 (bound), 13 (coverage), 17 (planning)**" in sizing
+    assert "  * by speed per user, bound = 3 = 50 / 19, rounded up" in sizing
+    assert sizing.count("  * formula: ") == sizing.count("  * known error: ") == sizing.count("\n* **") >= 5
+
+
 def test_our_own_file_is_written_anew(shipped, folder):
     adr = accepted(shipped)
     (path,) = export_all(shipped, folder)
