@@ -208,6 +208,8 @@ class Pool:
         for family, kind, protocol, _, address in self._addresses:
             sock = socket.socket(family, kind, protocol)
             if sock.fileno() >= _handles_for(self._spare_files):  # the kernel gives the lowest one that is free
+                _allow_files(2 * sock.fileno() + SPARE_FILES)  # an open loop does not know how many it will need
+            if sock.fileno() >= _handles_for(self._spare_files):
                 sock.close()
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             try:

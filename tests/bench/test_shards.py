@@ -106,7 +106,9 @@ def test_two_shards_give_the_bundle_of_one_process(tmp_path: Path) -> None:
     folder = tmp_path / "emu-A-start1"
     for repeat, requests in ((closed, 12), (opened, 200)):
         found = read_records(folder / repeat.records)
-        assert (repeat.shards, repeat.shards_lost, repeat.ok, repeat.status) == (2, 0, requests, "complete")
+        assert (repeat.stop_reason, repeat.shards, repeat.shards_lost, repeat.ok) == ("", 2, 0, requests), (
+            manifest.findings
+        )
         assert [r.request for r in found if r.is_load] == list(range(requests))
         assert set(Counter((r.cohort, r.request) for r in found).values()) == {1}
         ended = [r for r in found if r.outcome == "ok"]
