@@ -9,7 +9,7 @@ from services.calibrations import calibration
 from services.cases import sizings
 from services.scores import case_score
 from services.what_if import Question
-from ui import sizing_calibration, sizing_sections
+from ui import sizing_calibration, sizing_sections, sizing_waiting
 from ui.cached import workspace
 from ui.parts import go_to, head, next_step, plain
 from ui.session import open_case
@@ -93,6 +93,13 @@ def explore() -> None:
         sizing_sections.cost(s, key)
 
 
+@st.fragment
+def waiting() -> None:
+    """The simulation has controls of its own and takes longer: it follows what is stored, not the what-ifs."""
+    sizing_waiting.show(ws, r, one.sizing)
+
+
 explore()
+waiting()
 sizing_calibration.show(ws, r, one.sizing)
 next_step("sizing")

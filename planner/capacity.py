@@ -18,11 +18,12 @@ from planner.errors import UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
 from planner.frozen import Frozen
 from planner.memory import largest_context
+from planner.pipeline import staged_completion, staged_largest, staged_row, staged_units
 from planner.prefill import FirstToken, first_token
 from planner.quantization import Quantization, quantization
 from planner.request_rate import DEFAULT_UTILISATION, RateNeeded, offered_rate, rate_needed
 from planner.requirements import Hardware, ModelPlan, Requirements
-from planner.scaling import UnitsNeeded, units_needed, units_sentence
+from planner.scaling import UnitsNeeded, units_sentence
 from planner.speed_inputs import matrix_rate, speed_inputs
 from planner.stated import Fact, Stated, budget_with, gaps, with_stated
 from planner.throughput import (
@@ -31,9 +32,6 @@ from planner.throughput import (
     Completion,
     MeasuredRatio,
     ThroughputInputs,
-    batch_row,
-    completion,
-    largest_batch,
 )
 
 TABLE_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -56,6 +54,11 @@ class SizingSettings(Frozen):
     peak_rate_per_s: float | None = Field(default=None, gt=0, le=1_000_000)
     utilisation: float = Field(default=DEFAULT_UTILISATION, gt=0, le=1)
     stated: Stated = Stated()
+
+    @property
+    def devices(self) -> int:
+        """Devices of one unit."""
+        return self.tensor_parallel * self.pipeline_parallel
 
 
 class LaunchAdvice(Frozen):
@@ -113,7 +116,8 @@ class Sizing(Frozen):
         known = next((r for r in self.tables.get(kind, ()) if r.batch == batch), None)
         if known or self.inputs is None:
             return known
-        return batch_row(self.inputs, kind, batch, self.promise_tok_s, self.target_tok_s)
+        stages = self.settings.pipeline_parallel
+        return staged_row(self.inputs, stages, kind, batch, self.promise_tok_s, self.target_tok_s)
 
     def units_for(self, kind: Kind, users: int) -> UnitsNeeded | None:
         """Units for one of the two ends of the peak; None where no speed is known."""
@@ -178,7 +182,7 @@ def size(
         largest_context_at_peak=context, inputs=inputs, tables=speed.tables, completion=speed.completion,
         units=speed.units, by_rate=speed.by_rate, first_token=speed.first_token, cost=speed.cost,
         launch=_launch(memory, speed.expected_seqs, model),
-        sentence=units_sentence(speed.units, r, model.moe is None, chosen.tensor_parallel),
+        sentence=units_sentence(speed.units, r, model.moe is None, chosen.devices),
         warnings=((unfit,) if unfit else ()) + others, gaps=gaps(known, quant, requirements.budget),
         derivations={d.key: d for d in explained},
     )  # fmt: skip
@@ -217,32 +221,42 @@ class _Speed(Frozen):
 
 
 def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements, chosen: SizingSettings) -> _Speed:
+    stages = chosen.pipeline_parallel
     paid = partial(
-        cost, gpu, chosen.tensor_parallel, r.budget, unit_price=chosen.stated.unit_price,
+        cost, gpu, chosen.devices, r.budget, unit_price=chosen.stated.unit_price,
         utilisation=chosen.utilisation,
     )  # fmt: skip
     if inputs is None:
         return _Speed(cost=paid())
     users = sorted({r.peak_users_min, r.peak_users_max})
     batches = sorted({*TABLE_BATCHES, *users})
-    units = tuple(units_needed(inputs, kind, n, r.user_tok_s_target) for n in users for kind in KINDS)
+    units = tuple(staged_units(inputs, stages, kind, n, r.user_tok_s_target) for n in users for kind in KINDS)
     return _Speed(
         tables={
-            kind: tuple(batch_row(inputs, kind, b, r.user_tok_s_promise, r.user_tok_s_target) for b in batches)
+            kind: tuple(
+                staged_row(inputs, stages, kind, b, r.user_tok_s_promise, r.user_tok_s_target) for b in batches
+            )
             for kind in KINDS
         },
-        units=units, first_token=first_token(inputs), completion=completion(inputs, Kind.BOUND, r.peak_users_max),
-        by_rate=rate_needed(inputs, r, chosen.peak_rate_per_s or offered_rate(r), chosen.utilisation),
-        expected_seqs=largest_batch(inputs, Kind.PLANNING, r.user_tok_s_promise),
-        cost=paid(inputs=inputs, needed=units[-1]),
+        units=units, first_token=first_token(inputs), 
+        completion=staged_completion(inputs, stages, Kind.BOUND, r.peak_users_max),
+        by_rate=rate_needed(inputs, stages, r, chosen.peak_rate_per_s or offered_rate(r), chosen.utilisation),
+        expected_seqs=staged_largest(inputs, stages, Kind.PLANNING, r.user_tok_s_promise),
+        cost=paid(needed=units[-1], unit_tok_s=_unit_rate(inputs, stages, units[-1])),
     )  # fmt: skip
+
+
+def _unit_rate(inputs: ThroughputInputs, stages: int, needed: UnitsNeeded) -> float | None:
+    """Total of one unit at the largest batch that keeps the target; None where not one user gets it."""
+    batch, target = needed.largest_batch, needed.target_tok_s
+    return staged_row(inputs, stages, needed.kind, batch, target, target).total_tok_s if batch else None
 
 
 def _explained(
     inputs: ThroughputInputs, gpu: Gpu, rate: tuple[float, str] | None, speed: _Speed, r: Requirements,
     chosen: SizingSettings,
 ) -> Iterator[Derivation]:  # fmt: skip
-    words = Speed(inputs, gpu, rate, r, chosen.stated)
+    words = Speed(inputs, gpu, rate, r, chosen.stated, chosen.pipeline_parallel)
     yield from speed_derivations(words, speed.first_token)
     yield from (words.row(kind, row.batch) for kind, rows in speed.tables.items() for row in rows)
     yield from units_derivations(speed.units, r)

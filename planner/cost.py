@@ -6,7 +6,6 @@ from planner.catalog import Gpu
 from planner.frozen import Frozen
 from planner.requirements import Budget
 from planner.scaling import UnitsNeeded
-from planner.throughput import ThroughputInputs, total_tok_s
 
 
 class Cost(Frozen):
@@ -28,18 +27,16 @@ class Cost(Frozen):
 
 
 def cost(
-    gpu: Gpu, devices: int, budget: Budget, *, inputs: ThroughputInputs | None = None,
-    needed: UnitsNeeded | None = None, unit_price: float | None = None, utilisation: float = 1.0,
+    gpu: Gpu, devices: int, budget: Budget, *, needed: UnitsNeeded | None = None, unit_tok_s: float | None = None,
+    unit_price: float | None = None, utilisation: float = 1.0,
 ) -> Cost:  # fmt: skip
-    """Power and money per million output tokens of units with so many `devices` each.
+    """Power and money per million output tokens of units with so many `devices` each that give `unit_tok_s`.
 
     Power is the board's limit, machine and cooling not counted. The budget's capital buys all units needed;
     `unit_price` comes before it. What rests on an unknown input stays None.
     """
     power = gpu.tdp_w * devices if gpu.tdp_w is not None else None
-    rate = None
-    if inputs is not None and needed is not None and needed.largest_batch:
-        rate = total_tok_s(inputs, needed.kind, needed.largest_batch)
+    rate = unit_tok_s
     energy = power / 1000 / 3600 / rate * 1e6 if power is not None and rate else None
     electricity = None
     if energy is not None and budget.electricity_per_kwh is not None:

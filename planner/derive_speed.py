@@ -6,7 +6,8 @@ from planner.bands import band
 from planner.catalog import Gpu
 from planner.conditions import Kind
 from planner.derivation import REQUIREMENTS, Derivation, DerivedInput, given
-from planner.prefill import FEW_IN_FLIGHT, FIRST_TOKEN, FirstToken
+from planner.pipeline import staged_row
+from planner.prefill import FEW_IN_FLIGHT, FIRST_TOKEN, FirstToken, interference
 from planner.requirements import Requirements
 from planner.stated import BY_USER, Stated
 from planner.throughput import (
@@ -16,7 +17,6 @@ from planner.throughput import (
     layer_overhead_us,
     running_batch,
     step_s,
-    total_tok_s,
     weights_read_gb,
 )
 from planner.units import format_duration, format_tok_s
@@ -29,9 +29,10 @@ class Speed:
     """What every explanation of a speed names as its inputs, written once."""
 
     def __init__(
-        self, inputs: ThroughputInputs, gpu: Gpu, rate: tuple[float, str] | None, r: Requirements, stated: Stated
-    ) -> None:
-        self.inputs, self.requirements = inputs, r
+        self, inputs: ThroughputInputs, gpu: Gpu, rate: tuple[float, str] | None, r: Requirements, stated: Stated,
+        stages: int = 1,
+    ) -> None:  # fmt: skip
+        self.inputs, self.requirements, self.stages = inputs, r, stages
         by_user = stated.bandwidth_gb_s is not None
         bandwidth = given("bandwidth", f"{inputs.bandwidth_gb_s:g} GB/s a device", BY_USER if by_user else gpu.source)
         cache = given("KV per request", f"{inputs.kv_gb_per_request:.3f} GB", "computed at the full context")
@@ -90,15 +91,21 @@ class Speed:
 
     def row(self, kind: Kind, batch: int) -> Derivation:
         """One cell of the batch table: the speed of one batch, with what its step reads."""
-        inputs, running = self.inputs, running_batch(self.inputs, batch)
-        step, total = step_s(inputs, kind, running), total_tok_s(inputs, kind, batch)
+        inputs, r = self.inputs, self.requirements
+        cell = staged_row(inputs, self.stages, kind, batch, r.user_tok_s_promise, r.user_tok_s_target)
+        running, step, total = -(-cell.running // self.stages), 1 / cell.user_tok_s, cell.total_tok_s
         weights, cache = weights_read_gb(inputs, kind, running), running * inputs.kv_gb_per_request
         found = self.explain(
             kind, f"{kind.value}@{batch}", f"{TITLES[kind]}, {batch:,} in flight",
             f"{format_tok_s(total)} in total, {format_tok_s(1 / step)} each",
         )  # fmt: skip
         seen = (
-            given("running at once", f"{running:,}", "batch, at most what the KV cache holds"),
+            given("running at once", f"{cell.running:,}", "batch, at most what the KV cache holds"),
+            *(
+                (given("in one part", f"{running:,}", f"the batch is cut into {self.stages} parts"),)
+                if self.stages > 1
+                else ()
+            ),
             given("read per step", f"{weights + cache:.1f} GB = {weights:.1f} weights + {cache:.1f} KV", "computed"),
             given("step", format_duration(step), "computed"),
         )
@@ -112,6 +119,8 @@ def speed_derivations(speed: Speed, first: FirstToken | None) -> tuple[Derivatio
         speed.explain(kind, kind.value, title, f"{format_tok_s(1 / step_s(inputs, kind, 1))} for one user alone")
         for kind, title in TITLES.items()
     ]
+    if speed.stages > 1:
+        result.append(pipeline_derivation(speed))
     if first and tflops:
         result += [*_first_token(speed, first, tflops), _interference(speed, tflops)]
     return tuple(result)
@@ -142,26 +151,39 @@ def _first_token(speed: Speed, first: FirstToken, tflops: DerivedInput) -> tuple
     )  # fmt: skip
 
 
-def _interference(speed: Speed, tflops: DerivedInput) -> Derivation:
-    inputs, r = speed.inputs, speed.requirements
-    share, step = prompt_share(inputs, r.peak_users_max)
+def pipeline_derivation(speed: Speed) -> Derivation:
+    """What spreading the layers over stages does to one user and to all."""
+    r, stages = speed.requirements, speed.stages
+    users = r.peak_users_max
+    cell = staged_row(speed.inputs, stages, Kind.PLANNING, users, r.user_tok_s_promise, r.user_tok_s_target)
     return Derivation(
-        key="interference", title=f"Share of a step that other users' prompts take, {r.peak_users_max:,} at once",
-        value=f"{share:.0%}",
-        formula="batch x prefill of one prompt / (MFU x answer) / step: each answer's lifetime carries one prompt of "
-                "every other request",
-        inputs=(given("step", format_duration(step), "planning value"),
-                given("prompt and answer", f"{r.input_tokens:,} and {r.output_tokens:,} tokens", REQUIREMENTS),
-                given("MFU", f"{MFU[inputs.family]:g}", CHECKED), tflops),
-        assumptions=("prompts are spread evenly over time; one long prompt is felt as one long gap",
-                     "no prefix is cached"),
-        band=band("interference"),
+        key="pipeline", title=f"{users:,} users on one unit of {stages} stages",
+        value=f"{format_tok_s(cell.user_tok_s)} each, {format_tok_s(cell.total_tok_s)} in total",
+        formula="step of one part of the batch on one stage's devices; the total is that of all parts",
+        inputs=(given("stages", f"{stages}", "setting"),
+                given("in one part", f"{-(-cell.running // stages):,}", "batch / stages, rounded up")),
+        assumptions=("stages are even and never wait for each other", "one user alone gains nothing",
+                     "handing on to the next stage takes no time"),
+        band=band("pipeline"),
     )  # fmt: skip
 
 
-def prompt_share(inputs: ThroughputInputs, users: int) -> tuple[float, float]:
-    """Share of a planning step that prefill of other requests takes at so many users, and that step in seconds."""
-    running = running_batch(inputs, users)
-    step = step_s(inputs, Kind.PLANNING, running)
-    without = step_s(inputs.model_copy(update={"averages_prefill": False}), Kind.PLANNING, running)
-    return 1 - without / step, step
+def _interference(speed: Speed, tflops: DerivedInput) -> Derivation:
+    inputs, r = speed.inputs, speed.requirements
+    running = -(-running_batch(inputs, r.peak_users_max) // speed.stages)
+    found = interference(inputs, running, r.input_tokens)
+    assert found is not None  # the matrix rate is known here
+    step = (found.undisturbed_ms + found.averaged_ms) / 1000
+    return Derivation(
+        key="interference", title=f"Share of a step that other users' prompts take, {r.peak_users_max:,} at once",
+        value=f"{found.share:.0%}",
+        formula="batch x prefill of one prompt / (MFU x answer) / step: each answer's lifetime carries one prompt of "
+                "every other request",
+        inputs=(given("step", format_duration(step), "planning value"),
+                given("longest gap between two tokens", format_duration(found.spike_ms / 1000),
+                      f"the step that carries {min(found.chunk_tokens, r.input_tokens):,} tokens of a prompt"),
+                given("prompt and answer", f"{r.input_tokens:,} and {r.output_tokens:,} tokens", REQUIREMENTS),
+                given("MFU", f"{MFU[inputs.family]:g}", CHECKED), tflops),
+        assumptions=("prompts are spread evenly over time", "no prefix is cached"),
+        band=band("interference"),
+    )  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from planner.conditions import Kind
 from planner.frozen import Frozen
+from planner.pipeline import staged_largest, staged_row
 from planner.requirements import Requirements
 from planner.scaling import units_for_rate
-from planner.throughput import ThroughputInputs, largest_batch, total_tok_s
+from planner.throughput import ThroughputInputs
 
 DEFAULT_UTILISATION = 0.7
 
@@ -27,10 +28,14 @@ class RateNeeded(Frozen):
     units_with_spare: int | None
 
 
-def rate_needed(inputs: ThroughputInputs, r: Requirements, peak_rate_per_s: float, utilisation: float) -> RateNeeded:
+def rate_needed(
+    inputs: ThroughputInputs, stages: int, r: Requirements, peak_rate_per_s: float, utilisation: float
+) -> RateNeeded:  # fmt: skip
     """Requests per second that one unit finishes within the target speed, and the units that keep it at utilisation."""
-    batch = largest_batch(inputs, Kind.PLANNING, r.user_tok_s_target)
-    unit_rate = total_tok_s(inputs, Kind.PLANNING, batch) / r.output_tokens if batch else 0.0
+    target = r.user_tok_s_target
+    batch = staged_largest(inputs, stages, Kind.PLANNING, target)
+    total = staged_row(inputs, stages, Kind.PLANNING, batch, target, target).total_tok_s if batch else 0.0
+    unit_rate = total / r.output_tokens
     units, spared = units_for_rate(peak_rate_per_s, unit_rate, utilisation) if batch else (None, None)
     return RateNeeded(
         peak_rate_per_s=peak_rate_per_s, utilisation=utilisation, batch=batch, unit_rate_per_s=unit_rate,

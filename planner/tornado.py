@@ -14,9 +14,9 @@ from planner.conditions import Kind
 from planner.errors import InputError
 from planner.fit import footprint
 from planner.frozen import Frozen
+from planner.pipeline import staged_units
 from planner.quantization import quantization
 from planner.requirements import Hardware, ModelPlan, Requirements
-from planner.scaling import UnitsNeeded, units_needed
 from planner.stated import with_stated
 from planner.throughput import BANDWIDTH_EFFICIENCY, MFU, MeasuredRatio, ThroughputInputs
 from planner.units import GIB, format_gb
@@ -121,7 +121,9 @@ def _answer(case: Case, catalog: Catalog, measured: tuple[MeasuredRatio, ...], l
     if not memory.requests_that_fit:
         return Leg(label=label, problem="not one request fits")
     inputs = case.on_inputs(throughput_inputs(model, quant, gpu, r, memory, settings, measured))
-    found: UnitsNeeded = units_needed(inputs, Kind.PLANNING, r.peak_users_max, r.user_tok_s_target)
+    found = staged_units(
+        inputs, settings.pipeline_parallel, Kind.PLANNING, r.peak_users_max, r.user_tok_s_target
+    )  # fmt: skip
     return Leg(label=label, units=found.units, user_tok_s=found.unit_user_tok_s)
 
 

@@ -1,5 +1,7 @@
 """Every figure of a sizing prints itself: formula, inputs with sources, assumptions, known error."""
 
+from pathlib import Path
+
 import pytest
 
 from planner.bands import BANDS, band
@@ -75,6 +77,7 @@ def test_other_users_prompts_take_the_share_that_the_formula_says(favourite: Siz
     # 50 x prefill / (0.3 x 500) of a step of 1 / speed.
     share = 50 * favourite.inputs.prefill_s / (0.3 * 500) * row.user_tok_s
     assert favourite.derivation("interference").value == f"{share:.0%}"
+    assert any(i.name == "longest gap between two tokens" for i in favourite.derivation("interference").inputs)
 
 
 def test_a_stated_figure_is_named_as_such_and_the_catalogues_is_not() -> None:
@@ -92,9 +95,36 @@ def test_bands_are_data_with_rows_and_source() -> None:
         assert found.words and found.source
         if found.mean_error is not None:
             assert f"{found.mean_error:g} %" in found.words
-    assert "mean error 18 %" in band("planning", "dense")
-    assert "mean error 19 %" in band("planning", "moe")
     assert band("weights", "moe") == band("weights")
+
+
+@pytest.mark.parametrize(
+    ("figure", "family", "row"),
+    [("planning", "dense", "dense"), ("planning", "moe", "mixture of experts"), ("first_token", "dense", "vLLM dense"),
+     ("first_token", "moe", "vLLM mixture")],
+)  # fmt: skip
+def test_bands_are_the_errors_that_the_document_states(figure: str, family: str, row: str) -> None:
+    stated = BANDS[figure, family]
+    document = (Path(__file__).parents[2] / "docs" / "prediction.md").read_text()
+    line = next(line for line in document.splitlines() if line.startswith(f"| {row} |"))
+    n, error, within = (float(cell.strip(" %")) for cell in line.split("|")[2:5])
+    assert (stated.n, stated.mean_error, stated.within_30) == (n, round(error), within)
+
+
+def test_stages_are_explained_and_make_nobody_faster_alone(favourite: Sizing) -> None:
+    two = size(nortia(), PLANS[1], GX10, CATALOG, SizingSettings(pipeline_parallel=2))
+    alone, apart = two.row(Kind.PLANNING, 1), favourite.row(Kind.PLANNING, 1)
+    assert alone is not None and apart is not None and alone.user_tok_s == apart.user_tok_s
+    # 50 on two stages are 25 in each part: the speed of 25 on one, twice the total.
+    part, whole = favourite.row(Kind.BOUND, 25), two.row(Kind.BOUND, 50)
+    assert part is not None and whole is not None
+    assert whole.user_tok_s == pytest.approx(part.user_tok_s)
+    assert whole.total_tok_s == pytest.approx(2 * part.total_tok_s)
+    # At most 19 by the bound keep 25 tok/s on one part: 38 on a unit, ceil(50 / 38) = 2 units of two devices.
+    assert [u.units for u in two.units if u.users == 50][0:1] == [2]
+    assert "One unit of 2 devices" in two.sentence
+    assert "each" in two.derivation("pipeline").value
+    assert two.cost.unit_power_w == 2 * 140
 
 
 @pytest.mark.parametrize(
