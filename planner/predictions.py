@@ -13,7 +13,8 @@ from planner.throughput import KINDS, total_tok_s, user_tok_s
 def predict(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at: datetime) -> tuple[Evidence, ...]:
     """Speed per user and in total at every closed point, and the first token when nobody waits.
 
-    Empty where the sizing knows no speed. Open loops are left out: their load follows from latency, not the reverse.
+    Empty where the sizing knows no speed. Open loops are left out: their load follows from latency, not the reverse; so
+    are points whose requests are not as long as those that the sizing counts.
     """
     return tuple(_predictions(sizing, candidate, points, at))
 
@@ -37,17 +38,15 @@ def _predictions(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at
             note=f"{sizing.model} on {sizing.gpu}, {sizing.context_tokens:,} tokens of context",
         )
 
-    for point in points:
-        if point.in_flight is None or point.shape != "closed":
-            continue
+    for name, in_flight in _counted(sizing, points):
         for kind in KINDS:
-            user = user_tok_s(sizing.inputs, kind, point.in_flight)
-            yield piece(kind, point.name, "user_tok_s", "p5", user, "tok/s")
-            total = total_tok_s(sizing.inputs, kind, point.in_flight)
-            yield piece(kind, point.name, "output_tok_s", "value", total, "tok/s")
-        if point.in_flight == 1 and sizing.first_token:
-            yield piece(Kind.PLANNING, point.name, "ttft_ms", "p95", sizing.first_token.planning_ms, "ms")
-            yield piece(Kind.BOUND, point.name, "ttft_ms", "p95", sizing.first_token.floor_ms, "ms")
+            user = user_tok_s(sizing.inputs, kind, in_flight)
+            yield piece(kind, name, "user_tok_s", "p5", user, "tok/s")
+            total = total_tok_s(sizing.inputs, kind, in_flight)
+            yield piece(kind, name, "output_tok_s", "value", total, "tok/s")
+        if in_flight == 1 and sizing.first_token:
+            yield piece(Kind.PLANNING, name, "ttft_ms", "p95", sizing.first_token.planning_ms, "ms")
+            yield piece(Kind.BOUND, name, "ttft_ms", "p95", sizing.first_token.floor_ms, "ms")
 
 
 def bound_tok_s(sizing: Sizing, points: Sequence[LoadPoint]) -> dict[str, float]:
@@ -55,7 +54,13 @@ def bound_tok_s(sizing: Sizing, points: Sequence[LoadPoint]) -> dict[str, float]
     if sizing.inputs is None:
         return {}
     return {
-        p.name: round(total_tok_s(sizing.inputs, Kind.COVERAGE, p.in_flight), 3)
-        for p in points
-        if p.in_flight is not None and p.shape == "closed"
+        name: round(total_tok_s(sizing.inputs, Kind.COVERAGE, in_flight), 3)
+        for name, in_flight in _counted(sizing, points)
     }
+
+
+def _counted(sizing: Sizing, points: Sequence[LoadPoint]) -> Iterator[tuple[str, int]]:
+    """Closed points whose requests hold as many tokens as the sizing counts, with how many are in flight."""
+    for p in points:
+        if p.shape == "closed" and p.in_flight and p.input_tokens + p.output_tokens == sizing.context_tokens:
+            yield p.name, p.in_flight

@@ -74,7 +74,9 @@ def llama_candidate() -> PlanCandidate:
 def plan_of(requirements: Requirements) -> Plan:
     """The case's plan as the PoC page would derive it, with both servers' commands for this machine and one stage."""
     catalog = load_catalog()
-    sizing = size(requirements, requirements.favourite_plan, requirements.hardware[0], catalog)
+    tokens = requirements.input_tokens + requirements.output_tokens  # what a request here really holds
+    asked = requirements.model_copy(update={"context_tokens": tokens})
+    sizing = size(asked, asked.favourite_plan, asked.hardware[0], catalog)
     points = load_points(requirements, SLOTS, REQUESTS)
     vllm = vllm_candidate(PORTS["vllm"], max_num_seqs=SLOTS, prefix_caching="off")
     vllm = vllm.model_copy(update={"bound_tok_s": bound_tok_s(sizing, points)})

@@ -87,6 +87,17 @@ def favourite_sizing(ws: Workspace, r: Requirements) -> Sizing:
     return _calibrated(ws, r, r.favourite_plan, r.hardware[0], calibration(ws))
 
 
+def load_sizing(ws: Workspace, r: Requirements, *, by_team: bool) -> Sizing:
+    """The favourite for requests as its load points send them: input plus output tokens, not the longest context.
+
+    `by_team` lets the team's own ratios speak; what stands beside a verdict must not come from the very runs it judges.
+    """
+    asked = r.model_copy(update={"context_tokens": r.input_tokens + r.output_tokens})
+    if by_team:
+        return favourite_sizing(ws, asked)
+    return size(asked, asked.favourite_plan, asked.hardware[0], ws.catalog)
+
+
 def _calibrated(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware, known: Calibration) -> Sizing:
     """A sizing by the ratios of the favourite engine, since a ratio belongs to an engine and a sizing names none."""
     favourite = case_score(ws, r).favourite

@@ -19,7 +19,7 @@ from planner.requirements import Requirements
 from planner.scoring import Score
 from planner.throughput import total_tok_s
 from planner.units import GIB
-from services.cases import favourite_sizing
+from services.cases import favourite_sizing, load_sizing
 from services.scores import case_score
 from services.verdicts import rejudge
 from services.workspace import Workspace, now
@@ -95,6 +95,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         raise NotAllowed(score.sentence, where="PoC plan")
     if sizing.inputs is None:
         raise NotAllowed(sizing.sentence, where="PoC plan", fix="Change the model plan or the hardware first.")
+    expected = load_sizing(ws, r, by_team=True)
     roles = Roles(score.favourite, score.baseline)
     points = load_points(r, sizing.launch.max_num_seqs_expected or 1, choices.requests_per_point)
     engines = [score.favourite, *([score.baseline] if score.baseline else [])]
@@ -107,7 +108,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
             model_name=r.favourite_plan.model,
             launch=launches[e].for_plan(),
             contract=_contract(score, r, sizing, e, launches[e]),
-            bound_tok_s=bound_tok_s(sizing, points) if e == score.favourite else {},
+            bound_tok_s=bound_tok_s(expected, points) if e == score.favourite else {},
         )
         for e in engines
     )
@@ -127,13 +128,13 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         points=points,
         shared_contract={k: v for k, v in shared.items() if v},
         declared_differences=tuple(dict.fromkeys(d for e in engines for d in _form(score, e).declared)),
-        expectations=predict(sizing, roles.favourite, points, now()),
+        expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
     return Drafted(
         plan,
         launches,
-        estimate_minutes(plan, _speeds(plan, sizing)),
+        estimate_minutes(plan, _speeds(plan, expected)),
         unstated_fields(plan),
         {e: launch_of(ws, score, r, sizing, e, choices, server_id=e) for e in engines if e in SERVER_OF},
     )

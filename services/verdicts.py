@@ -19,7 +19,7 @@ from planner.poc import Hypothesis, Plan, levels_hash
 from planner.predictions import predict
 from planner.requirements import Requirements
 from planner.scoring import static_evidence
-from services.cases import favourite_sizing
+from services.cases import favourite_sizing, load_sizing
 from services.decided import accepted_plan, in_production, of_plan
 from services.evidence import counted_for
 from services.workspace import Workspace, now
@@ -81,7 +81,7 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else ())
     known = (
         *counted.evidence,
-        *_predictions(plan, sizing),
+        *_predictions(ws, plan, requirements),
         *_documented(ws, requirements, plan),
     )
     context = Context(
@@ -120,8 +120,12 @@ def _sizing(ws: Workspace, requirements: Requirements | None) -> Sizing | None:
         return None
 
 
-def _predictions(plan: Plan | None, sizing: Sizing | None) -> tuple[Evidence, ...]:
-    if plan is None or sizing is None:
+def _predictions(ws: Workspace, plan: Plan | None, r: Requirements | None) -> tuple[Evidence, ...]:
+    if plan is None or r is None:
+        return ()
+    try:
+        sizing = load_sizing(ws, r, by_team=False)
+    except FliplineError:
         return ()
     favourites = [c.id for c in plan.candidates if c.role == "favourite"]
     return tuple(e for c in favourites for e in predict(sizing, c, plan.load_points, now()))
