@@ -99,7 +99,7 @@ def test_all_weights_at_zero_is_one_sentence(launch: Launch) -> None:
 def test_plan_says_beforehand_what_is_doubtful_and_what_is_not_stated(launch: Launch) -> None:
     app = launch("poc-plan")
     warnings = "\n".join(w.value for w in app.warning).replace("\\", "")
-    # cases: at 16 in flight the planning value is 7.41 tok/s a user, the promise 20.
+    # cases: at 16 in flight the planning value is 8.2 tok/s a user, the promise 20.
     assert "Already doubtful: predicted to fail: 8.2 tok/s against 20 tok/s" in warnings
     assert "Not stated: model_revision" in warnings
     said = text(app)
