@@ -140,12 +140,52 @@ class Trap(Frozen):
 
 
 class LaunchFacts(Frozen):
-    """The start command, where the model goes in it, the image and the default port."""
+    """The start command, where the model goes in it, the image and the default port.
+
+    `image_digest` (sha256:...) is empty where nobody read it; `image_command` is the command inside the image where it
+    differs; `cache_variable` names the folder of downloaded models; `config_flag` takes a YAML file with settings that
+    have no flag.
+    """
 
     command: tuple[str, ...] = Field(min_length=1)
     model: str
     image: str
+    image_digest: str = Field(default="", pattern=r"^(sha256:[0-9a-f]{64})?$")
+    image_basis: str = ""
+    image_command: tuple[str, ...] = ()
+    cache_variable: str = ""
+    shared_memory_gb: float | None = Field(default=None, gt=0)
+    shared_memory_basis: str = ""
+    config_flag: str = ""
     port: int
+
+
+class SafeSetting(Frozen):
+    """A flag (empty value: a switch) or variable that closes what stands open; `only` names the one purpose for it."""
+
+    flag: str
+    value: str = ""
+    why: str
+    only: Literal["benchmark", "production"] | None = None
+
+
+class Security(Frozen):
+    """What stands open by default, what an API key covers and what not, and the settings that close it.
+
+    `keys` are environment variables that hold a key, each with the flag that takes it, or nothing where the server reads
+    the variable itself. `remains` is what no setting closes, and what has to stand in front of it.
+    """
+
+    bind: str
+    keys: dict[str, str]
+    key_covers: str
+    open_routes: tuple[str, ...]
+    cors: str
+    telemetry: str
+    logging: str
+    settings: tuple[SafeSetting, ...] = ()
+    remains: tuple[str, ...] = ()
+    source: tuple[str, ...] = Field(min_length=1)
 
 
 class Server(Frozen):
@@ -164,6 +204,7 @@ class Server(Frozen):
     streaming: Streaming
     request: RequestFields
     fair_run: tuple[FairRun, ...]
+    security: Security | None = None
     traps: tuple[Trap, ...] = ()
 
     def kv_capacity_tokens(self, log: str) -> int | None:
