@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from planner.conditions import LoadPoint
 from planner.errors import ConflictError, FliplineError, InputError
-from services.cases import begin_case, changes, favourite_sizing, requirements_from, save_requirements, sizings
+from planner.predictions import bound_tok_s, predict
+from services.cases import (
+    begin_case,
+    changes,
+    favourite_sizing,
+    load_sizing,
+    requirements_from,
+    save_requirements,
+    sizings,
+)
 from services.verdicts import case_state
 from tests.services.made import CASE
 
@@ -67,3 +79,16 @@ def test_the_favourite_is_sized_first(shipped, state):
     sized = sizings(shipped, state.requirements)
     assert [s.plan.id for s in sized] == ["B", "A", "C"]
     assert sized[0].sizing == favourite_sizing(shipped, state.requirements)
+
+
+def test_what_is_expected_at_a_load_point_counts_requests_as_long_as_it_sends(shipped, state):
+    """1,024 + 400 tokens a request where the longest context is 4,096: less is read in a step."""
+    chat = state.requirements.model_copy(update={"input_tokens": 1024, "output_tokens": 400})
+    point = LoadPoint(name="eight", in_flight=8, input_tokens=1024, output_tokens=400, requests=80)
+    longest, sent = favourite_sizing(shipped, chat), load_sizing(shipped, chat, by_team=True)
+    assert (longest.context_tokens, sent.context_tokens) == (4096, 1424)
+    assert sent.inputs.kv_gb_per_request == pytest.approx(1424 * 98_304 / 1e9)
+    assert predict(longest, "vllm", [point], datetime(2026, 11, 1, tzinfo=UTC)) == ()
+    # the bound by hand: weights once and eight caches, at 273 GB/s
+    read_gb = sent.inputs.always_read_gb + sent.inputs.experts_gb * (1 - (1 - 8 / 128) ** 8) + 8 * 0.139984896
+    assert bound_tok_s(sent, [point]) == {"eight": pytest.approx(8 * 273 / read_gb, rel=1e-4)}
