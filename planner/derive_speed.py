@@ -21,6 +21,7 @@ from planner.throughput import (
 )
 from planner.units import format_duration, format_tok_s
 
+OWN_RUNS = "the team's own runs: the planning value follows them"
 CHECKED = "checked on public runs"
 TITLES = {Kind.BOUND: "Bound", Kind.COVERAGE: "Bound with the experts touched", Kind.PLANNING: "Planning value"}
 
@@ -57,6 +58,8 @@ class Speed:
                 given("prompt and answer", f"{r.input_tokens:,} and {r.output_tokens:,} tokens", REQUIREMENTS),
                 given("MFU", f"{MFU[inputs.family]:g}", CHECKED),
                 *((self.tflops,) if self.tflops else ()),
+                *(given(f"measured / coverage at {m.batch:,}", f"{m.ratio:.2f} (n = {m.n})", OWN_RUNS)
+                  for m in inputs.measured),
             ),
         }  # fmt: skip
 
@@ -84,9 +87,13 @@ class Speed:
 
     def explain(self, kind: Kind, key: str, title: str, value: str) -> Derivation:
         """A figure that is this kind of speed."""
+        own = self.inputs.measured if kind is Kind.PLANNING else ()
+        known = band(kind.value, self.inputs.family)
+        if own:
+            known = f"own runs differ by up to {max(m.spread / m.ratio for m in own):.0%}; without them: {known}"
         return Derivation(
             key=key, title=title, value=value, formula=self.formula(kind), inputs=self.given[kind],
-            assumptions=self.assumptions(kind), band=band(kind.value, self.inputs.family),
+            assumptions=self.assumptions(kind), band=known,
         )  # fmt: skip
 
     def row(self, kind: Kind, batch: int) -> Derivation:

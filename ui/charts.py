@@ -187,7 +187,7 @@ def tornado(found: Tornado, *, by_units: bool) -> alt.LayerChart:
     room = TORNADO_ROOM * max(high - low, 0.1 * high)
     x = alt.X(
         "value:Q", title=title, scale=alt.Scale(domain=[low - room, high + room], nice=False),
-        axis=alt.Axis(labelExpr="datum.value < 0 ? '' : datum.label"),
+        axis=alt.Axis(grid=False, labelExpr="datum.value < 0 ? '' : datum.label"),
     )  # fmt: skip
     rows_ = alt.Chart(frame).encode(y=alt.Y("input:N", sort=order, title=None, axis=alt.Axis(labelLimit=260)))
     bars = rows_.mark_bar(size=18).encode(

@@ -40,7 +40,7 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("Memory", "kv_per_request", "KV per request"),
     ("Memory", "kv_pool", "KV cache"),
     ("Memory", "requests_that_fit", "Requests that fit"),
-    ("Memory", "largest_context", "Largest context, all at once"),
+    ("Memory", "largest_context", "Largest context"),
     ("Memory", "reserve", "Engine reserve"),
     ("Speed", "completion_sequential", "Last user, one after the other"),
     ("Speed", "completion_batched", "Last user, all at once"),

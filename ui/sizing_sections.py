@@ -198,7 +198,7 @@ def swings(found: Tornado, key: str) -> None:
             }
             for swing in found.swings
         ])  # fmt: skip
-        st.dataframe(frame, hide_index=True, alt=t("Ranges of the inputs with the answer at each end"))
+        st.table(frame.set_index(t("Input")), border="horizontal")  # unlike a dataframe it wraps the reasons
 
 
 def cost(s: Sizing, key: str) -> None:

@@ -12,7 +12,7 @@ from planner.derive_scale import amount_or_unknown
 from planner.errors import UnknownName
 from planner.requirements import Budget, Hardware
 from planner.stated import Stated
-from planner.throughput import KINDS
+from planner.throughput import KINDS, MeasuredRatio
 from tests.planner.test_capacity import GX10, PLANS, nortia
 
 CATALOG = load_catalog()
@@ -109,6 +109,14 @@ def test_bands_are_the_errors_that_the_document_states(figure: str, family: str,
     line = next(line for line in document.splitlines() if line.startswith(f"| {row} |"))
     n, error, within = (float(cell.strip(" %")) for cell in line.split("|")[2:5])
     assert (stated.n, stated.mean_error, stated.within_30) == (n, round(error), within)
+
+
+def test_the_teams_own_ratios_are_named_where_the_planning_value_follows_them() -> None:
+    own = (MeasuredRatio(batch=8, ratio=0.6, n=3, spread=0.1),)
+    found = size(nortia(), PLANS[1], GX10, CATALOG, measured=own).derivation("planning@8")
+    named = {i.name: i for i in found.inputs}["measured / coverage at 8"]
+    assert (named.value, named.source) == ("0.60 (n = 3)", "the team's own runs: the planning value follows them")
+    assert found.band.startswith("own runs differ by up to 17%")  # 0.1 of 0.6
 
 
 def test_stages_are_explained_and_make_nobody_faster_alone(favourite: Sizing) -> None:
