@@ -10,9 +10,9 @@ import re
 from contextlib import suppress
 from datetime import date
 from math import prod
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from planner.errors import UnknownName
 from planner.frozen import Frozen
@@ -22,17 +22,53 @@ EvidenceKind = Literal["documented", "read in code", "reported", "measured", "in
 Confidence = Literal["low", "medium", "high"]
 Capability = str
 CAPABILITY = r"^\d{1,2}\.\d$"
+Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+VERSION_RANGE = r"^\S+( to \S+)?$"
+ADDRESS = r"^(https?://\S+|[\w.-]+/[\w./-]+)$"  # a page, or owner/repository with a path
+
+
+# Criteria whose rating says how fast or how much an engine serves; a document alone cannot prove such a rating.
+PERFORMANCE_AXES = frozenset({
+    "batching", "chunked_prefill", "kv_management", "prefix_reuse", "quantization", "kv_quantization", "multi_gpu",
+    "moe_ep", "pd_disaggregation", "speculative_decoding", "structured_output", "lora", "scheduling_policy",
+})  # fmt: skip
+
+
+class Source(Frozen):
+    """Something that was read: where it stands, in which version, on which day, and what it says in our words.
+
+    `published` is the day of the thing itself, where it is known.
+    """
+
+    address: str = Field(pattern=ADDRESS)
+    version: Text
+    read_on: date
+    read: Text
+    published: date | None = None
 
 
 class Axis(Frozen):
-    """One criterion of an engine: rating 0 none, 1 limited, 2 good, 3 excellent, with its reason and source."""
+    """One criterion of an engine: rating 0 none, 1 limited, 2 good, 3 excellent, with its reason and source.
 
-    statement: str
-    rating: int = Field(ge=0, le=3)
-    reason: str
+    An empty rating says that nobody knows; `source` then says where it was looked for. `versions` is the range of
+    versions that the sources speak of, as "0.24.0 to 0.33.0" or one. `only_documented` marks a rating of
+    PERFORMANCE_AXES that rests on documentation alone.
+    """
+
+    statement: Text
+    rating: int | None = Field(ge=0, le=3)
+    reason: Text
+    versions: str = Field(pattern=VERSION_RANGE)
+    read_on: date
     evidence_kind: EvidenceKind
     confidence: Confidence
-    source: tuple[str, ...] = Field(min_length=1)
+    source: tuple[Text, ...] = Field(min_length=1)
+    only_documented: bool = False
+
+    @property
+    def newest_version(self) -> str:
+        """The last version that the statement was read of."""
+        return self.versions.rpartition(" to ")[2]
 
 
 class Parameter(Frozen):
@@ -65,10 +101,14 @@ class MetricReading(Frozen):
 
 
 class MetricsPage(Frozen):
-    """What the metrics page needs, and roles that are not read plainly."""
+    """What the metrics page needs, roles that are not read plainly, and which versions spell a series how.
+
+    `versions` names, for a series of `metrics` that not every version has, the versions that do.
+    """
 
     needs: str = ""
     read: dict[str, MetricReading] = {}
+    versions: dict[str, Text] = {}
     note: str = ""
     source: str
 
@@ -188,13 +228,19 @@ class Security(Frozen):
     source: tuple[str, ...] = Field(min_length=1)
 
 
+# Parts of a file whose statements carry no source each: `section_sources` says where they were read.
+SERVER_SECTIONS = ("launch", "parameters", "endpoints", "request", "fair_run")
+ENGINE_SECTIONS = (*SERVER_SECTIONS, "version", "hardware", "formats")
+
+
 class Server(Frozen):
-    """A server that can be started and measured."""
+    """A server that can be started and measured; `section_sources` is where its sections were read."""
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_-]*$")
     name: str
     version: str
     date: date
+    section_sources: dict[str, tuple[Text, ...]] = {}
     launch: LaunchFacts
     parameters: dict[str, Parameter]
     endpoints: dict[str, Endpoint]
@@ -310,8 +356,12 @@ class Formats(Frozen):
 
 
 class Engine(Server):
-    """All that is known about one engine; `cadence_days` is the time between releases, None when they ended."""
+    """All that is known about one engine; `cadence_days` is the time between releases, None when they ended.
 
+    `sources` holds what was read, by the name under which `source` fields cite it: "NAME" or "NAME: where in it".
+    """
+
+    sources: dict[str, Source] = Field(min_length=1)
     repository: str
     date_basis: str
     read_on: date

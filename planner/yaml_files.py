@@ -1,0 +1,118 @@
+"""YAML from outside, read so that no file can harm: where it may lie, how large and how deep it may be, and which line.
+
+Aliases are refused, because a few of them unfold into gigabytes; a key that stands twice is refused, because YAML would
+silently keep the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planner.errors import InputError
+
+LARGEST_FILE_BYTES = 1_000_000  # the largest of ours has 50 kB
+DEEPEST = 20
+
+Place = Sequence[str | int]
+
+
+def at_line(name: str, line: int) -> str:
+    """Where something stands, for an error."""
+    return f"{name}, line {line}"
+
+
+def read_text(path: Path, folder: Path) -> str:
+    """The text of a file of `folder`.
+
+    Raises InputError for one that leads out of the folder, is no plain file, too large, or not text in UTF-8.
+    """
+    try:
+        if not path.resolve(strict=True).is_relative_to(folder.resolve()):
+            raise InputError("leads out of its folder.", where=path.name, fix=f"Put the file itself into {folder}.")
+        if not path.is_file():
+            raise InputError("is not a plain file.", where=path.name, fix="Remove it, or put a YAML file there.")
+        size = path.stat().st_size
+        if size > LARGEST_FILE_BYTES:
+            raise InputError(
+                f"has {size:,} bytes; a catalogue file has {LARGEST_FILE_BYTES:,} at most.",
+                where=path.name, fix="Keep only the entries that you need.",
+            )  # fmt: skip
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as e:
+        raise InputError(f"cannot be read: {e.strerror}.", where=path.name, fix="Check the file and its rights.") from e
+    except UnicodeDecodeError:
+        raise InputError("is not text in UTF-8.", where=path.name, fix="Save it as UTF-8.") from None
+
+
+def parse(text: str, name: str) -> Any:
+    """The values of one YAML document; raises InputError with file and line."""
+    try:
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        raise InputError(
+            f"is not readable as YAML: {e.problem or e.context}.",
+            where=at_line(name, mark.line + 1) if mark else name, fix="Correct that line.",
+        ) from None  # fmt: skip
+    except (yaml.YAMLError, ValueError, OverflowError) as e:  # a date such as 2026-13-01, a number of 5,000 digits
+        fault = " ".join(str(e).split())[:200]
+        raise InputError(f"is not readable as YAML: {fault}.", where=name, fix="Correct the value.") from None
+
+
+def parse_guarded(text: str, name: str) -> Any:
+    """As `parse`, for a file that somebody else wrote: aliases, deep nesting and doubled keys are refused first."""
+    _check_events(text, name)
+    return parse(text, name)
+
+
+def _check_events(text: str, name: str) -> None:
+    """Walk the parser's events, which hold one token at a time whatever the file unfolds to."""
+    open_nodes: list[set[str] | None] = []  # keys of an open mapping, None for a list
+    at_key: list[bool] = []
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            line = (event.start_mark.line if event.start_mark else 0) + 1
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+                raise InputError("uses an anchor or alias (& or *).", where=at_line(name, line),
+                                 fix="Write the value out where it is needed.")  # fmt: skip
+            if isinstance(event, yaml.CollectionEndEvent):
+                open_nodes.pop()
+                at_key.pop()
+            elif isinstance(event, yaml.NodeEvent):
+                if open_nodes and (keys := open_nodes[-1]) is not None:
+                    if at_key[-1] and isinstance(event, yaml.ScalarEvent):
+                        if event.value in keys:
+                            raise InputError(f"{event.value!r} stands twice.", where=at_line(name, line),
+                                             fix="Keep one of them.")  # fmt: skip
+                        keys.add(event.value)
+                    at_key[-1] = not at_key[-1]
+                if isinstance(event, yaml.CollectionStartEvent):
+                    open_nodes.append(set() if isinstance(event, yaml.MappingStartEvent) else None)
+                    at_key.append(True)
+            if len(open_nodes) > DEEPEST:
+                raise InputError(f"is nested deeper than {DEEPEST} levels.", where=at_line(name, line),
+                                 fix="Compare with a file of catalog/engines.")  # fmt: skip
+    except yaml.YAMLError:
+        parse(text, name)  # says what is wrong and on which line
+
+
+def line_of(text: str, place: Place) -> int:
+    """The line, from 1, of a field; of the nearest field around it that exists, when it is missing."""
+    node = yaml.compose(text, Loader=yaml.CSafeLoader)
+    line = node.start_mark.line if node else 0
+    for part in place:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+            if found is None:
+                continue  # a discriminator of the schema, or a missing field
+            line, node = found[0].start_mark.line, found[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line
+        else:
+            break
+    return int(line) + 1
