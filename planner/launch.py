@@ -1,25 +1,30 @@
 """From sizing to a start command: every flag with its value and the number that it came from.
 
-Flag names are the catalogue's (parameters by role); planner/launch_recipes.py says which roles a server gets. What
-cannot be made equal between engines comes out as a warning.
+Flag names are the catalogue's (parameters by role); planner/launch_recipes.py says which roles a server gets, the
+catalogue which settings close what stands open. What cannot be made equal between engines comes out as a warning.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import yaml
 
 from planner.engine_facts import Server
-from planner.engine_schema import FairRun
+from planner.engine_schema import FairRun, SafeSetting
 from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
-from planner.launch_recipes import RECIPES, WHY, Flag, LaunchSettings, Step, static_fraction
+from planner.launch_recipes import RECIPES, Step, static_fraction
+from planner.launch_settings import WHY, Flag, LaunchSettings, PurposeId
 from planner.poc import Launch
 
 __all__ = ["RECIPES", "Caution", "FairnessRow", "Flag", "LaunchPlan", "LaunchSettings", "fairness", "launch"]
 
 GPU_MEMORY_CAUTION = 0.95
+VARIABLE = re.compile(r"^[A-Z][A-Z0-9_]*$")
 
 
 class Caution(Frozen):
@@ -31,12 +36,22 @@ class Caution(Frozen):
 
 
 class LaunchPlan(Frozen):
-    """How to start one server: argument list, environment, the reasons, and what was not made equal."""
+    """How to start one server: argument list, environment, the reasons, and what was not made equal.
+
+    `keys` are the variables that hold an API key, with the flag that takes each (empty: the server reads the variable);
+    their values are in no text of ours. `config` is the text of `config_file`, for settings without a flag.
+    """
 
     engine: str
+    name: str
     version: str
+    purpose: PurposeId
+    model: str
     argv: tuple[str, ...]
     environment: dict[str, str]
+    config_file: str = ""
+    config: str = ""
+    keys: dict[str, str] = {}
     flags: tuple[Flag, ...]
     warnings: tuple[Caution, ...]
     url: str
@@ -44,12 +59,15 @@ class LaunchPlan(Frozen):
 
     @property
     def command_line(self) -> str:
-        """Environment and arguments as one line for a POSIX shell."""
+        """Environment and arguments as one line for a POSIX shell, without API keys."""
         names = [f"{k}={shlex.quote(v)}" for k, v in self.environment.items()]
         return " ".join([*names, shlex.join(self.argv)])
 
     def for_plan(self, ready_timeout_s: float = 900) -> Launch:
-        """The launch as a plan file carries it."""
+        """The launch as a plan file carries it. Raises InputError for one that was made for production."""
+        if self.purpose != "benchmark":
+            raise InputError("a plan measures with benchmark settings.", where=f"launch of {self.engine}",
+                             fix="Make the launch for the purpose benchmark.")  # fmt: skip
         return Launch(
             url=self.url, command=self.argv, environment=self.environment, ready_timeout_s=ready_timeout_s,
             stage_settings=self.stage_settings,
@@ -64,16 +82,26 @@ def launch(server: Server, settings: LaunchSettings) -> LaunchPlan:
     if server.id not in RECIPES:
         raise UnknownName.from_known("engine with a launch recipe", server.id, RECIPES)
     settings = settings.model_copy(update={"port": settings.port or server.launch.port})
-    recipe = RECIPES[server.id]
-    flags = [f for step in recipe.steps if (f := _flag(server, step, settings))]
-    environment = (*recipe.environment, *(f for f in flags if not f.flag.startswith("-")))
-    arguments = [f for f in flags if f.flag.startswith("-")]
+    recipe, benchmark = RECIPES[server.id], settings.purpose == "benchmark"
+    found = [
+        *(recipe.benchmark_environment if benchmark else ()),
+        *(f for step in recipe.steps if (f := _flag(server, step, settings))),
+        *(Flag(flag=s.flag, value=s.value, why=s.why) for s in _closing(server, settings)),
+    ]
+    environment = [f for f in found if VARIABLE.match(f.flag)]
+    arguments = [f for f in found if f.flag.startswith("-")]
+    lines = [f for f in found if not VARIABLE.match(f.flag) and not f.flag.startswith("-")]
+    config_file = (settings.config_file or f"{server.id}.yaml") if lines else ""
     batch = server.parameters["max_concurrent_sequences"].flag
     return LaunchPlan(
-        engine=server.id, version=server.version,
-        argv=(*server.launch.command, *_model(server, settings), *(a for f in arguments for a in _words(server, f))),
-        environment={f.flag: f.value for f in environment}, flags=(*environment, *arguments),
-        warnings=(*_cautions(server, settings), *_unequal(server)),
+        engine=server.id, name=server.name, version=server.version, purpose=settings.purpose, model=settings.model,
+        argv=(*server.launch.command, *_model(server, settings), *(a for f in arguments for a in _words(server, f)),
+              *((server.launch.config_flag, config_file) if lines else ())),
+        environment={f.flag: f.value for f in environment},
+        config_file=config_file, config=_config(lines),
+        keys={} if benchmark or server.security is None else server.security.keys,
+        flags=(*environment, *arguments, *lines),
+        warnings=(*_cautions(server, settings), *(_unequal(server) if benchmark else ()), *_open(server, settings)),
         url=f"http://{settings.host}:{settings.port}",
         stage_settings={"max_num_seqs": batch} if batch.startswith("-") else {},
     )  # fmt: skip
@@ -89,7 +117,13 @@ def _flag(server: Server, step: Step, settings: LaunchSettings) -> Flag | None:
         raise InputError(
             f"parameters.{step.role}: the launch recipe needs a flag.", where=f"{server.id} in the catalogue"
         )
-    return Flag(flag=name, value=value, why=settings.why(step.why) if step.why in WHY else step.why)
+    why = step.why(settings) if callable(step.why) else settings.why(step.why) if step.why in WHY else step.why
+    return Flag(flag=name, value=value, why=why)
+
+
+def _closing(server: Server, settings: LaunchSettings) -> Iterable[SafeSetting]:
+    """Settings of the catalogue that close what stands open, for this purpose."""
+    return (s for s in (server.security.settings if server.security else ()) if s.only in (None, settings.purpose))
 
 
 def _model(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
@@ -101,8 +135,20 @@ def _words(server: Server, flag: Flag) -> tuple[str, ...]:
     """The words of one argument; a role that takes several flags (K and V type) repeats its value."""
     if flag.value == "":
         return (flag.flag,)
-    role = next(p for p in server.parameters.values() if flag.flag in (p.flag, p.switch_off))
-    return tuple(w for name in (flag.flag, *role.together) for w in (name, flag.value))
+    together = next((p.together for p in server.parameters.values() if flag.flag in (p.flag, p.switch_off)), ())
+    return tuple(w for name in (flag.flag, *together) for w in (name, flag.value))
+
+
+def _config(lines: Iterable[Flag]) -> str:
+    """The lines of a configuration file as YAML; dots nest, and values are typed as YAML reads them."""
+    tree: dict[str, Any] = {}
+    for f in lines:
+        *groups, last = f.flag.split(".")
+        at = tree
+        for group in groups:
+            at = at.setdefault(group, {})
+        at[last] = yaml.load(f.value, Loader=yaml.CSafeLoader)
+    return yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False) if tree else ""
 
 
 class Check(NamedTuple):
@@ -122,12 +168,20 @@ CHECKS: tuple[Check, ...] = (
           "fp8 is refused for a bf16 checkpoint; use fp8_per_tensor, or leave it out for an FP8 checkpoint."),
     Check("quantization", lambda e, s: e.id in ("llama-server", "ollama") and s.quantization is not None,
           "the GGUF file decides the quantization; the setting has no effect."),
+    Check("quantization", lambda e, s: e.id == "tensorrt_llm" and s.quantization is not None,
+          "it reads the format from the checkpoint; bring one that is stored in it."),
     Check("KV precision", lambda e, s: s.kv_cache_dtype == "fp8",
           "a narrower KV cache changes answers: compare quality; llama.cpp has q8_0 instead of FP8."),
     Check("several GPUs", lambda e, s: e.id in ("llama-server", "ollama") and s.tensor_parallel > 1,
           "no tensor parallel here: layers are split, which adds memory and no speed."),
     Check("context", lambda e, s: e.id == "llama-server",
           "KV of all slots is one number: with fewer slots each gets more context, so scale -c with -np."),
+    Check("version", lambda e, s: "revision" in e.parameters and not s.revision,
+          "no revision of the weights is stated: what is newest at the first start is loaded."),
+    Check("configuration", lambda e, s: bool(e.launch.config_flag),
+          "it reads a configuration file: put it where the command names it before the first start."),
+    Check("model", lambda e, s: e.launch.model == "environment",
+          "the model is not part of the command: create or pull it under the name that requests use."),
 )  # fmt: skip
 
 
@@ -140,6 +194,13 @@ def _unequal(server: Server) -> Iterable[Caution]:
         if f.by != "equalised":
             sentence = f"{server.name}: {f.default}; {f.how or 'no flag changes it'}. In a comparison: {f.effect}."
             yield Caution(topic=f.topic, kind=f.by, sentence=sentence)
+
+
+def _open(server: Server, settings: LaunchSettings) -> Iterable[Caution]:
+    """What stays open in daily use although every safe setting is applied."""
+    if settings.purpose == "production" and server.security:
+        for sentence in server.security.remains:
+            yield Caution(topic="security", kind="setting", sentence=f"{sentence}.")
 
 
 class FairnessRow(Frozen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from planner.engine_facts import Server, load_engines, server
 from planner.errors import InputError, UnknownName
 from planner.launch import RECIPES, LaunchSettings, fairness, launch
+from planner.launch_settings import PURPOSES
 
 ENGINES = load_engines(Path(__file__).parents[2] / "catalog" / "engines")
 
@@ -27,10 +29,12 @@ def _server(name: str) -> Server:
 def test_vllm_for_nortia() -> None:
     plan = launch(_server("vllm"), NORTIA)
     assert plan.command_line == (
-        "VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1 --port 8000"
+        "VLLM_SERVER_DEV_MODE=1 VLLM_NO_USAGE_STATS=1 HF_HUB_DISABLE_TELEMETRY=1"
+        " vllm serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1 --port 8000"
         " --served-model-name plan-b --max-model-len 4096 --max-num-seqs 32 --max-num-batched-tokens 2048"
         " --gpu-memory-utilization 0.85 --kv-cache-dtype auto --enable-prefix-caching"
         " --generation-config vllm --seed 0 --enable-prompt-tokens-details"
+        " --no-enable-log-requests --disable-uvicorn-access-log"
     )
     assert plan.stage_settings == {"max_num_seqs": "--max-num-seqs"}
 
@@ -41,6 +45,7 @@ def test_llama_server_for_nortia() -> None:
     assert launch(_server("llama-server"), gguf).command_line == (
         "llama-server -m /models/plan-b-q8_0.gguf --host 127.0.0.1 --port 8080 --alias plan-b -np 32 -c 131072"
         " -b 2048 --cache-type-k f16 --cache-type-v f16 --cache-prompt --seed 0 --metrics"
+        " --cors-origins localhost --no-cors-credentials --offline"
     )
 
 
@@ -50,6 +55,7 @@ def test_ollama_for_nortia_is_set_by_its_environment() -> None:
     assert plan.environment == {
         "OLLAMA_HOST": "127.0.0.1:11434", "OLLAMA_CONTEXT_LENGTH": "4096", "OLLAMA_NUM_PARALLEL": "32",
         "OLLAMA_KV_CACHE_TYPE": "f16", "OLLAMA_KEEP_ALIVE": "-1", "OLLAMA_MAX_LOADED_MODELS": "1",
+        "OLLAMA_NO_CLOUD": "1",
     }  # fmt: skip
     assert plan.stage_settings == {}
 
@@ -59,10 +65,12 @@ def test_sglang_fraction_counts_weights_and_pool_only() -> None:
     budget = {"weights_gib": 31.2, "kv_pool_gib": 60.0, "device_total_gib": 121.69, "prefix_caching": False}
     plan = launch(_server("sglang"), NORTIA.model_copy(update=budget))
     assert plan.command_line == (
-        "sglang serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1 --port 30000 --served-model-name plan-b"
+        "HF_HUB_DISABLE_TELEMETRY=1 sglang serve Qwen/Qwen3-30B-A3B-FP8"
+        " --host 127.0.0.1 --port 30000 --served-model-name plan-b"
         " --context-length 4096 --max-running-requests 32 --chunked-prefill-size 2048 --enable-mixed-chunk"
         " --mem-fraction-static 0.749 --kv-cache-dtype auto --disable-radix-cache --sampling-defaults openai"
         " --random-seed 0 --enable-metrics --enable-cache-report"
+        " --log-level-http warning"
     )
     stated = launch(_server("sglang"), NORTIA)
     assert "--mem-fraction-static" not in stated.argv
@@ -80,7 +88,7 @@ def test_prefix_caching_off_reaches_every_engine_that_can(name: str) -> None:
     off = launch(_server(name), NORTIA.model_copy(update={"prefix_caching": False}))
     on = launch(_server(name), NORTIA)
     reachable = next(f for f in _server(name).fair_run if f.topic == "prefix cache").by == "equalised"
-    assert (off.command_line != on.command_line) == reachable
+    assert ((off.command_line, off.config) != (on.command_line, on.config)) == reachable
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -121,7 +129,7 @@ def test_what_cannot_be_made_equal_is_a_warning() -> None:
 
 def test_the_fairness_table_covers_every_engine_and_topic() -> None:
     table = fairness(ENGINES)
-    assert len(table) == 12
+    assert len(table) == 16
     assert all(set(row.servers) == set(ENGINES) for row in table)
     assert not next(row for row in table if row.topic == "output length").equal
 
@@ -130,14 +138,118 @@ def test_a_plan_file_takes_the_launch_as_it_is() -> None:
     entry = launch(_server("vllm"), NORTIA.model_copy(update={"port": 8010})).for_plan(ready_timeout_s=600)
     assert entry.url == "http://127.0.0.1:8010"
     assert entry.command[:3] == ("vllm", "serve", "Qwen/Qwen3-30B-A3B-FP8")
-    assert entry.environment == {"VLLM_SERVER_DEV_MODE": "1"}
+    assert entry.environment == {
+        "VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
+    }  # fmt: skip
 
 
 def test_an_engine_without_a_recipe_and_a_missing_flag_are_named() -> None:
     with pytest.raises(UnknownName, match="recipe"):
-        launch(ENGINES["tensorrt_llm"], NORTIA)
+        launch(ENGINES["vllm"].model_copy(update={"id": "sixth"}), NORTIA)
     bare = ENGINES["vllm"].model_copy(update={"parameters": {
         k: v for k, v in ENGINES["vllm"].parameters.items() if k != "seed"
     }})  # fmt: skip
     with pytest.raises(InputError, match=r"parameters\.seed"):
         launch(bare, NORTIA)
+
+
+# One device of a GB10 in GiB: 121.69 reported, 31.2 weights, 6.0 reserve, 60.0 KV cache.
+SPLIT = {"weights_gib": 31.2, "kv_pool_gib": 60.0, "reserve_gib": 6.0, "device_total_gib": 121.69}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("vllm", "0.798"),  # (31.2 + 6.0 + 60.0) / 121.69 = 0.7987..., rounded down
+        ("tgi", "0.798"),
+        ("sglang", "0.749"),  # (31.2 + 60.0) / 121.69 = 0.7494...
+        ("tensorrt_llm", "0.710"),  # 60.0 / (121.69 - 31.2 - 6.0) = 60.0 / 84.49 = 0.7101...
+    ],
+)
+def test_the_memory_knob_is_the_split_in_the_engines_own_meaning(name: str, value: str) -> None:
+    plan = launch(_server(name), NORTIA.model_copy(update=SPLIT))
+    knob = next(f for f in plan.flags if f.flag == _server(name).parameters["gpu_memory_fraction"].flag)
+    assert knob.value == value
+    assert knob.why.startswith("KV cache 60.0 GiB, weights 31.2") and "of 121.7 GiB" in knob.why
+
+
+def test_tensorrt_llm_for_nortia_has_a_configuration_file() -> None:
+    plan = launch(_server("tensorrt_llm"), NORTIA.model_copy(update=SPLIT | {"prefix_caching": False}))
+    assert plan.command_line == (
+        "TRTLLM_NO_USAGE_STATS=1 HF_HUB_DISABLE_TELEMETRY=1 trtllm-serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1"
+        " --port 8000 --served_model_name plan-b --max_seq_len 4096 --max_batch_size 32 --max_num_tokens 2048"
+        " --config tensorrt_llm.yaml"
+    )
+    assert plan.config == (
+        "kv_cache_config:\n  free_gpu_memory_fraction: 0.71\n  dtype: auto\n  enable_block_reuse: false\n"
+        "enable_chunked_prefill: true\nreturn_perf_metrics: true\n"
+    )
+    assert any(w.topic == "configuration" for w in plan.warnings)
+
+
+def test_tgi_for_nortia_takes_whole_prompts() -> None:
+    # Its launcher refuses a prefill budget below the longest prompt, and a prompt as long as the whole request.
+    assert launch(_server("tgi"), NORTIA.model_copy(update=SPLIT)).command_line == (
+        "PREFIX_CACHING=true HF_HUB_DISABLE_TELEMETRY=1 text-generation-launcher --model-id Qwen/Qwen3-30B-A3B-FP8"
+        " --hostname 127.0.0.1 --port 3000 --max-total-tokens 4096 --max-input-tokens 4095 --max-batch-size 32"
+        " --max-concurrent-requests 4096 --max-batch-prefill-tokens 4096 --cuda-memory-fraction 0.798"
+        " --usage-stats off --cors-allow-origin http://localhost"
+    )
+
+
+PRODUCTION = NORTIA.model_copy(update=SPLIT | {"purpose": "production", "max_num_seqs": 12, "queue_limit": 50})
+
+
+def test_production_is_another_launch_than_the_measurement() -> None:
+    plan = launch(_server("vllm"), PRODUCTION.model_copy(update={"revision": "ad44e777"}))
+    assert plan.command_line == (
+        "VLLM_NO_USAGE_STATS=1 HF_HUB_DISABLE_TELEMETRY=1 vllm serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1"
+        " --port 8000 --served-model-name plan-b --revision ad44e777 --max-model-len 4096 --max-num-seqs 12"
+        " --max-num-queued-reqs 50 --max-num-batched-tokens 2048 --gpu-memory-utilization 0.798 --kv-cache-dtype auto"
+        " --enable-prefix-caching --enable-prompt-tokens-details --no-enable-log-requests"
+        " --disable-access-log-for-endpoints /health,/metrics --disable-fastapi-docs"
+    )
+    assert plan.keys == {"VLLM_API_KEY": ""}
+    assert any("answer without a key" in w.sentence for w in plan.warnings)
+    assert not any(w.kind == "cannot" for w in plan.warnings)  # nothing is compared in daily use
+
+
+def test_a_plan_file_refuses_a_launch_for_production() -> None:
+    with pytest.raises(InputError, match="measures with benchmark settings"):
+        launch(_server("vllm"), PRODUCTION).for_plan()
+
+
+def test_tgi_counts_the_waiting_into_its_limit() -> None:
+    argv = launch(_server("tgi"), PRODUCTION).argv
+    assert argv[argv.index("--max-concurrent-requests") + 1] == "62"  # 12 in a step and 50 that wait
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_row_of_the_purposes_is_true_of_every_launch(name: str) -> None:
+    bench, daily = launch(_server(name), NORTIA), launch(_server(name), PRODUCTION)
+    assert {p.topic for p in PURPOSES} >= {"API key", "After a crash", "Sampling defaults and seed"}
+    assert not bench.keys
+    words = " ".join(daily.argv) + " ".join(daily.environment)
+    for benchmark_only in ("--seed", "--random-seed", "--generation-config", "--sampling-defaults", "DEV_MODE"):
+        assert benchmark_only not in words
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_safe_settings_of_the_catalogue_are_in_every_launch(name: str) -> None:
+    security = _server(name).security
+    assert security is not None
+    for purpose, settings in (("benchmark", NORTIA), ("production", PRODUCTION)):
+        plan = launch(_server(name), settings)
+        there = {f.flag for f in plan.flags}
+        assert {s.flag for s in security.settings if s.only in (None, purpose)} <= there
+        assert not there & {s.flag for s in security.settings if s.only not in (None, purpose)}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_what_a_launch_claims_to_equalise_by_a_flag_is_in_its_command(name: str) -> None:
+    plan = launch(_server(name), NORTIA.model_copy(update=SPLIT | {"prefix_caching": False}))
+    there = {*plan.argv, *plan.environment, *(f.flag.split(".")[-1] for f in plan.flags)}
+    for row in _server(name).fair_run:
+        if row.by == "equalised":
+            named = re.findall(r"(?:^|[\s(])(--?[a-z][\w-]*|[A-Z]{3,}_[A-Z_]+)", row.how)
+            assert set(named) <= there, row

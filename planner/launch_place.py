@@ -1,0 +1,114 @@
+"""What the forms of a launch share: names and folders of the place, the head comment, the image and its pinning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import basename
+from typing import NamedTuple
+
+from pydantic import Field
+
+from planner.engine_facts import Server
+from planner.frozen import Frozen
+from planner.launch import LaunchPlan, LaunchSettings, launch
+
+ANY_ADDRESS = "0.0.0.0"
+READY_S = 900
+UNTRIED = "Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline."
+
+
+class Place(Frozen):
+    """Names and folders where a server will run; the defaults are ours, change them to yours.
+
+    `programs` holds the engine's programs, `models` the models, `settings` the files with keys.
+    """
+
+    name: str = Field(default="", pattern=r"^([a-z]([a-z0-9-]{0,40}[a-z0-9])?)?$")
+    programs: str = Field(default="/opt/llm/bin", pattern=r"^(/[\w.+-]+)+$")
+    models: str = Field(default="/srv/models", pattern=r"^(/[\w.+-]+)+$")
+    settings: str = Field(default="/etc/llm", pattern=r"^(/[\w.+-]+)+$")
+    user_id: int = Field(default=10001, ge=1)
+
+    def called(self, server: Server) -> str:
+        """The name of the service: the stated one, else the engine's as DNS writes it."""
+        return self.name or server.id.replace("_", "-")
+
+
+class Written(NamedTuple):
+    """What one form's function returns."""
+
+    launch: LaunchPlan
+    file_name: str
+    text: str
+    files: dict[str, str]
+    notes: tuple[str, ...]
+
+
+class Packed(NamedTuple):
+    """A launch as it runs inside an image: the model lies under /models, the configuration under /settings."""
+
+    launch: LaunchPlan
+    image: str
+    environment: dict[str, str]
+    models_read_only: bool
+
+
+def packed(server: Server, settings: LaunchSettings, host: str) -> Packed:
+    """The launch inside the server's image, bound to `host`.
+
+    A model file is taken from /models by its name; downloads of a hub go there too, as nothing else can be written.
+    """
+    gguf = server.launch.model == "-m"
+    made = launch(server, settings.model_copy(update={
+        "host": host, "config_file": f"/settings/{server.id}.yaml",
+        "model": f"/models/{basename(settings.model)}" if gguf else settings.model,
+    }))  # fmt: skip
+    command = server.launch.image_command or server.launch.command
+    made = made.model_copy(update={"argv": (*command, *made.argv[len(server.launch.command):])})  # fmt: skip
+    folder = {server.launch.cache_variable: "/models"} if server.launch.cache_variable else {}
+    return Packed(made, image(server, settings), {"HOME": "/tmp", **folder, **made.environment}, gguf)
+
+
+def image(server: Server, settings: LaunchSettings) -> str:
+    """The image, by digest where one is stated or known, else by tag."""
+    name, digest = server.launch.image, settings.image_digest or server.launch.image_digest
+    return f"{name}@{digest}" if digest else name
+
+
+def image_notes(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
+    """That the digest has to be pinned, where none is known, and how it is read."""
+    if "@sha256:" in image(server, settings):
+        return ()
+    name = server.launch.image
+    return (
+        f"Digest not known: pin it before use. After `docker pull {name}`, "
+        f"`docker image inspect --format '{{{{index .RepoDigests 0}}}}' {name}` prints it. "
+        f"The tag: {server.launch.image_basis or 'as the engine publishes it'}.",
+    )
+
+
+def one_line(text: str) -> str:
+    """Text from outside as one line, so that it cannot leave a comment."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def head(made: LaunchPlan, notes: tuple[str, ...]) -> Iterator[str]:
+    """Comment lines: what this is, what to do before use, and why each setting has its value."""
+    yield f"# {one_line(f'{made.name} {made.version} with {made.model}, for {made.purpose}.')}"
+    yield f"# {UNTRIED}"
+    yield from (f"# ! {one_line(note)}" for note in notes)
+    yield "# Why each setting has its value:"
+    for f in made.flags:
+        yield f"#   {one_line(f'{f.flag} {f.value}'.strip())}: {one_line(f.why)}"
+
+
+def key_notes(server: Server, made: LaunchPlan, where: str) -> tuple[str, ...]:
+    """Where the API key goes, what it does not cover, and that there is none."""
+    if made.purpose == "benchmark" or server.security is None:
+        return ()
+    routes = ", ".join(server.security.open_routes)
+    if not made.keys:
+        return (f"There is no API key: {routes} answer to whoever reaches the port.",)
+    return (
+        f"{' and '.join(made.keys)}: {where}. A key covers {server.security.key_covers}; open without it: {routes}.",
+    )
