@@ -5,11 +5,13 @@ A failed gate removes the candidate from the ranking; an unknown one becomes the
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from planner.engine_facts import Engine, capability
-from planner.engine_schema import HardwareReport, WeightSupport
+from planner.engine_schema import CAPABILITY, HardwareReport, WeightSupport
 from planner.frozen import Frozen
+from planner.ratings import rated
 from planner.requirements import Hardware, ModelPlan, Requirements
 
 GateState = Literal["pass", "fail", "unknown"]
@@ -58,7 +60,10 @@ def gates(
     compute_capability: str | None,
     licences: tuple[str, ...] = LICENCES_ALLOWED,
 ) -> tuple[Gate, ...]:
-    """All gates of engine x model plan x hardware; compute capability as in "9.0", None when the catalogue has none."""
+    """All gates of engine x model plan x hardware.
+
+    Compute capability as in "9.0", of other makers the generation ("metal", "gfx942"), None when nobody states it.
+    """
     return (
         _gpu(engine, plan, hardware, compute_capability),
         _api(engine, requirements),
@@ -87,6 +92,8 @@ def _gpu(engine: Engine, plan: ModelPlan, hardware: Hardware, cc: str | None) ->
     if cc is None:
         reason = f"the catalogue states no compute capability for {hardware.gpu}."
         return _gpu_gate("unknown", reason, (row.source,), hypothesis)
+    if not re.match(CAPABILITY, cc):
+        return _other_maker(engine, what, cc, row, hypothesis)
     needed = max(row.min_compute_capability, engine.hardware.min_compute_capability, key=capability)
     if capability(cc) < capability(needed):
         return _gpu_gate("fail", f"{what} needs compute capability {needed}, this GPU has {cc}.", (row.source,))
@@ -97,6 +104,23 @@ def _gpu(engine: Engine, plan: ModelPlan, hardware: Hardware, cc: str | None) ->
     if cc in engine.hardware.known_on:
         return _gpu_gate("pass", f"{what} on {cc}: {_known(row, cc)}.", sources)
     return _gpu_gate("unknown", _not_proven(engine, what, cc, reports), sources, hypothesis)
+
+
+# Accelerators without a compute capability, by how the catalogue of GPUs names their generation.
+OTHER_MAKERS = {"gfx": "AMD", "metal": "Apple"}
+
+
+def _other_maker(engine: Engine, what: str, cc: str, row: WeightSupport, hypothesis: str) -> Gate:
+    """What is documented for a GPU that is not NVIDIA's: the generation itself, its maker, or neither."""
+    facts = engine.hardware
+    sources = (row.source, facts.known_basis)
+    if cc in facts.known_on:
+        return _gpu_gate("pass", f"{what} on {cc}: supported.", sources)
+    maker = next((m for prefix, m in OTHER_MAKERS.items() if cc.startswith(prefix)), cc)
+    if any(maker.lower() in d.lower() for d in (*facts.documented, *facts.plugins)):
+        reason = f"hardware of {maker} is documented, but not {what} on {cc}."
+        return _gpu_gate("unknown", reason, sources, hypothesis)
+    return _gpu_gate("fail", f"documents no hardware of {maker}; {', '.join(facts.documented)}.", sources)
 
 
 def _gpu_gate(state: GateState, reason: str, sources: tuple[str, ...], hypothesis: str = "") -> Gate:
@@ -120,7 +144,7 @@ def _not_proven(engine: Engine, what: str, cc: str, reports: tuple[HardwareRepor
 
 
 def _api(engine: Engine, r: Requirements) -> Gate:
-    sources = engine.axes["openai_api"].source
+    sources = rated(engine, "openai_api").source
     if r.api == "any" or r.api in engine.api:
         return Gate(gate="api", state="pass", reason=f"{r.api} is served.", sources=sources)
     reason = f"{r.api} is not served; {', '.join(engine.api)} is."
@@ -144,7 +168,7 @@ def _maintained(engine: Engine) -> Gate:
 def _os(engine: Engine, hardware: Hardware) -> Gate:
     ok = hardware.os in engine.hardware.os
     reason = f"runs on {', '.join(engine.hardware.os)}; the machine has {hardware.os}."
-    sources = engine.axes["hardware_breadth"].source
+    sources = rated(engine, "hardware_breadth").source
     return Gate(gate="operating system", state="pass" if ok else "fail", reason=reason, sources=sources)
 
 

@@ -36,6 +36,17 @@ def regular_parallel(r: Requirements) -> int:
     return 1 << (max(1, r.peak_users_min).bit_length() - 1)
 
 
+def regular_point(r: Requirements) -> str:
+    """The name of the load point at which per-user speed is promised."""
+    n = regular_parallel(r)
+    return "single" if n == 1 else f"parallel-{n}"
+
+
+def candidate_of(engine: str) -> str:
+    """How a plan calls an engine: candidates' names have no underscores."""
+    return engine.replace("_", "-")
+
+
 def load_points(r: Requirements, limit: int, requests_per_point: int = 24) -> tuple[LoadPoint, ...]:
     """Stage A's sweep 1, 2, 4, ... to the peak; stage B's peak closed and open, and twice the limit.
 
@@ -98,7 +109,7 @@ def _is_power(n: int) -> bool:
 def hypotheses(r: Requirements, roles: Roles, candidates: Sequence[str]) -> tuple[Hypothesis, ...]:
     """The seed's six, with this case's numbers; cheapest that could end the plan first."""
     f, n = roles.favourite, regular_parallel(r)
-    at_n = "single" if n == 1 else f"parallel-{n}"
+    at_n = regular_point(r)
     speed, ttft = r.service_levels()
     top = f"parallel-{r.peak_users_max}"
 

@@ -9,12 +9,14 @@ from planner.engine_facts import Engine
 from planner.errors import UnknownName
 from planner.frozen import Frozen
 from planner.gates import Gate
+from planner.ratings import SPEED_CRITERIA, engine_ratings, rated
 from planner.requirements import Requirements
-from planner.sensitivity import near_tie_margin, total, winner
-from planner.weighting import Weight, open_requirements, weights
+from planner.sensitivity import level, near_tie_margin, total, winner
+from planner.weighting import Weight, open_requirements, shares, weights
 
 Role = Literal["favourite", "baseline", "challenger", "re-examine", "later", "stopped"]
 REASONS_NAMED = 5
+EASE = "ease_of_install"
 # Closer than this many average rating steps, only a measurement tells candidates apart.
 CHALLENGER_STEPS = 3
 
@@ -27,11 +29,6 @@ class Advice(Frozen):
     reason: str
     sources: tuple[str, ...] = ()
     when: str = ""
-
-
-def engine_ratings(engines: Mapping[str, Engine]) -> dict[str, dict[str, int]]:
-    """Ratings by engine and criterion."""
-    return {id: {c: a.rating for c, a in e.axes.items()} for id, e in engines.items()}
 
 
 def failed(gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
@@ -57,7 +54,7 @@ def baseline_engine(
         if by_name[today.lower()] != favourite:
             return by_name[today.lower()]
     open_to = [id for id in sorted(engines) if id != favourite and not failed(gates[id])]
-    return max(open_to, key=lambda id: engines[id].axes["ease_of_install"].rating, default=None)
+    return max(open_to, key=lambda id: level(rated(engines[id], EASE).rating), default=None)
 
 
 def advise(
@@ -65,13 +62,12 @@ def advise(
     engines: Mapping[str, Engine],
     gates: Mapping[str, tuple[Gate, ...]],
     adjust: Mapping[str, float] | None = None,
+    weighted: tuple[Weight, ...] | None = None,
 ) -> tuple[Advice, ...]:
-    """One role for every engine, in the order of `engines`."""
-    ws = weights(requirements, adjust)
-    shares = {w.criterion: w.weight for w in ws}
-    ratings = engine_ratings(engines)
-    ranked = {id: ratings[id] for id in engines if not failed(gates[id])}
-    best = winner(ranked, shares)
+    """One role for every engine, in the order of `engines`; `weighted` are the weights, where they are known."""
+    ws = weighted or weights(requirements, adjust)
+    ranked = engine_ratings({id: e for id, e in engines.items() if not failed(gates[id])})
+    best = winner(ranked, {w.criterion: w.weight for w in ws})
     baseline = baseline_engine(requirements, engines, gates, best)
     found = []
     for id, engine in engines.items():
@@ -92,8 +88,8 @@ def advise(
 
 
 def _favourite(engine: Engine, ws: tuple[Weight, ...]) -> Advice:
-    strongest = sorted(ws, key=lambda w: -w.weight * engine.axes[w.criterion].rating)[:REASONS_NAMED]
-    carried = [(w, engine.axes[w.criterion]) for w in strongest]
+    strongest = sorted(ws, key=lambda w: -w.weight * level(rated(engine, w.criterion).rating))[:REASONS_NAMED]
+    carried = [(w, rated(engine, w.criterion)) for w in strongest]
     return Advice(
         engine=engine.id, role="favourite",
         reason="highest score of those that pass the gates. " + _named([(w.criterion, a.reason) for w, a in carried]),
@@ -102,9 +98,9 @@ def _favourite(engine: Engine, ws: tuple[Weight, ...]) -> Advice:
 
 
 def _baseline(requirements: Requirements, engine: Engine, stops: tuple[Gate, ...]) -> Advice:
-    today = "it runs today" if requirements.current_engine else "it is the simplest to set up"
+    today = "it runs today" if requirements.current_engine else "of the others it is the simplest to set up"
     not_adopted = "".join(f" Not to be adopted: {g.gate}: {g.reason}" for g in stops)
-    ease = engine.axes["ease_of_install"]
+    ease = rated(engine, EASE)
     return Advice(
         engine=engine.id, role="baseline",
         reason=f"{today}, and without it no gain can be stated. {ease.reason}{not_adopted}",
@@ -119,23 +115,45 @@ def _other(
     if moved:
         criterion, words = moved
         return Advice(
-            engine=engine.id, role="re-examine", reason=f"{words} {criterion}: {engine.axes[criterion].reason}",
-            sources=engine.axes[criterion].source, when=words,
+            engine=engine.id, role="re-examine", reason=f"{words} {criterion}: {rated(engine, criterion).reason}",
+            sources=rated(engine, criterion).source, when=words,
         )  # fmt: skip
-    shares = {w.criterion: w.weight for w in ws}
-    behind = _lead(engine, best, shares)
-    margin = near_tie_margin(shares)
+    share = {w.criterion: w.weight for w in ws}
+    behind = _lead(engine, best, share)
+    margin = near_tie_margin(share)
     if -behind < CHALLENGER_STEPS * margin:
         words = "a near tie" if -behind < margin else "close enough to be worth measuring"
         return Advice(engine=engine.id, role="challenger", reason=f"{-behind:.3f} behind {best.name}: {words}.")
-    losses = {w.criterion: w.weight * (best.axes[w.criterion].rating - engine.axes[w.criterion].rating) for w in ws}
+    if _speed_decides(requirements) and _at_par(engine, best):
+        return Advice(
+            engine=engine.id, role="challenger",
+            reason=(
+                f"{-behind:.2f} behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}. With "
+                "one model, a machine in house and time for upgrades, speed for the money decides, and no document "
+                "proves it."
+            ),
+            sources=_unique(s for c in SPEED_CRITERIA for s in rated(engine, c).source),
+        )  # fmt: skip
+    losses = {
+        w.criterion: w.weight * (level(rated(best, w.criterion).rating) - level(rated(engine, w.criterion).rating))
+        for w in ws
+    }
     worst = [c for c in sorted(losses, key=lambda c: -round(losses[c], 12)) if losses[c] > 0][:REASONS_NAMED]
     return Advice(
         engine=engine.id, role="later",
-        reason=f"{-behind:.2f} behind {best.name}. " + _named([(c, engine.axes[c].reason) for c in worst]),
-        sources=_unique(s for c in worst for s in engine.axes[c].source),
+        reason=f"{-behind:.2f} behind {best.name}. " + _named([(c, rated(engine, c).reason) for c in worst]),
+        sources=_unique(s for c in worst for s in rated(engine, c).source),
         when=f"its ratings change: {', '.join(worst)}",
     )  # fmt: skip
+
+
+def _speed_decides(r: Requirements) -> bool:
+    """Whether what is left to win is speed for the money: one model, own machines, and hands to tune them."""
+    return len(r.model_plans) == 1 and all(h.in_house for h in r.hardware) and r.upgrade_effort == "high"
+
+
+def _at_par(engine: Engine, best: Engine) -> bool:
+    return all(level(rated(engine, c).rating) >= level(rated(best, c).rating) for c in SPEED_CRITERIA)
 
 
 def _moved_by_unknown(
@@ -145,8 +163,7 @@ def _moved_by_unknown(
     for unknown in open_requirements(requirements):
         for value in unknown.values:
             stated = requirements.model_copy(update={unknown.field: value})
-            shares = {w.criterion: w.weight for w in weights(stated, adjust)}
-            if _lead(engine, best, shares) > 0:
+            if _lead(engine, best, shares(stated, adjust)) > 0:
                 words = (
                     f"overtakes {best.name} once {unknown.field} ({unknown.words}, not known yet) reaches {value:g}."
                 )
@@ -154,9 +171,9 @@ def _moved_by_unknown(
     return None
 
 
-def _lead(engine: Engine, best: Engine, shares: Mapping[str, float]) -> float:
+def _lead(engine: Engine, best: Engine, share: Mapping[str, float]) -> float:
     ratings = engine_ratings({"engine": engine, "best": best})
-    return total(ratings["engine"], shares) - total(ratings["best"], shares)
+    return total(ratings["engine"], share) - total(ratings["best"], share)
 
 
 def _named(parts: list[tuple[str, str]]) -> str:

@@ -1,14 +1,16 @@
 """The explained score: engine x model plan x hardware against weighted criteria on fixed anchors.
 
 score = sum of weight x rating / 3. A rating stands against fixed anchors (0 none, 1 limited, 2 good, 3 excellent) and
-never against the other candidates, so adding or removing one cannot reverse two others. The score narrows the field;
-only a measurement names a winner.
+never against the other candidates, so adding or removing one cannot reverse two others. An unknown rating counts as the
+middle of the scale, neither for nor against, and lowers the confidence by its weight. The score narrows the field; only
+a measurement names a winner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
+from typing import Literal
 
 from planner.conditions import Evidence, Kind
 from planner.engine_facts import Engine
@@ -16,30 +18,57 @@ from planner.engine_schema import Confidence, EvidenceKind
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.gates import LICENCES_ALLOWED, Gate, RunForm, format_gate, gates, run_form
+from planner.ratings import engine_ratings, rated
 from planner.requirements import Hardware, ModelPlan, Requirements
-from planner.roles import Advice, advise, engine_ratings, failed
-from planner.sensitivity import FlipWeight, RatingFlip, flip_weights, near_tie_margin, rating_flips, total, winner
+from planner.roles import Advice, advise, failed
+from planner.sensitivity import (
+    TOP_RATING,
+    FlipWeight,
+    RatingFlip,
+    flip_weights,
+    level,
+    near_tie_margin,
+    rating_flips,
+    total,
+    winner,
+)
 from planner.weighting import RULES_VERSION, Weight, weights
+
+Basis = EvidenceKind | Literal["unknown"]
+Sureness = Confidence | Literal["unknown"]
 
 
 class Contribution(Frozen):
-    """What one criterion adds to one candidate's score, and what the rating rests on."""
+    """What one criterion adds to one candidate's score, and what the rating rests on; rating None is unknown."""
 
     criterion: str
     weight: float
-    rating: int
+    rating: int | None
     contribution: float
     statement: str
     reason: str
     evidence_kind: EvidenceKind
     confidence: Confidence
+    versions: str
+    read_on: date
     source: tuple[str, ...]
+
+    @property
+    def basis(self) -> Basis:
+        """The kind of evidence, or that there is none."""
+        return "unknown" if self.rating is None else self.evidence_kind
+
+    @property
+    def sureness(self) -> Sureness:
+        """The confidence in the rating, or that nobody knows it."""
+        return "unknown" if self.rating is None else self.confidence
 
 
 class ScoredCandidate(Frozen):
     """Engine x model plan x hardware with gates, score from 0 to 1, its parts, and its role.
 
     `by_evidence` is the share of the score per kind of evidence; `unmeasured_share` all but the measured.
+    `by_confidence` is the share of the weights whose rating is known with that confidence, or unknown.
     """
 
     id: str
@@ -52,7 +81,8 @@ class ScoredCandidate(Frozen):
     gates: tuple[Gate, ...]
     score: float
     contributions: tuple[Contribution, ...]
-    by_evidence: dict[EvidenceKind, float]
+    by_evidence: dict[Basis, float]
+    by_confidence: dict[Sureness, float]
     unmeasured_share: float
     advice: Advice
 
@@ -62,11 +92,21 @@ class ScoredCandidate(Frozen):
         return not failed(self.gates)
 
     @property
+    def confidence(self) -> float:
+        """Share of the weights whose rating is held with high confidence; an unknown rating has none."""
+        return self.by_confidence.get("high", 0.0)
+
+    @property
     def confidence_sentence(self) -> str:
         """On what the score rests, in one sentence."""
         parts = sorted(self.by_evidence.items(), key=lambda item: -item[1])
         named = ", ".join(f"{share:.0%} {kind}" for kind, share in parts)
-        return f"{self.unmeasured_share:.0%} of this score rests on claims that nobody measured here ({named})."
+        unknown = self.by_confidence.get("unknown", 0.0)
+        nobody = f"; {unknown:.0%} of the weights fall on ratings that nobody knows" if unknown else ""
+        return (
+            f"{self.unmeasured_share:.0%} of this score rests on claims that nobody measured here ({named}); "
+            f"{self.confidence:.0%} of the weights fall on ratings of high confidence{nobody}."
+        )
 
 
 class OpenGate(Frozen):
@@ -133,20 +173,19 @@ def score(
     """Score every engine for one model plan (default: the favourite) on one hardware (default: the first).
 
     `compute_capability` is the GPU's, as in "9.0", None when unknown; `adjust` replaces points of criteria. Raises
-    InputError for an engine without a needed rating, UnknownName for an unknown criterion or current engine.
+    UnknownName for an unknown criterion or current engine, InputError for weights that cannot be.
     """
     plan = plan or requirements.favourite_plan
     hardware = hardware or requirements.hardware[0]
     ws = weights(requirements, adjust)
-    _complete(engines, ws)
     shares = {w.criterion: w.weight for w in ws}
     passed = {
         id: gates(e, requirements, plan, hardware, compute_capability, licences) for id, e in engines.items()
     }  # fmt: skip
-    advice = {a.engine: a for a in advise(requirements, engines, passed, adjust)}
+    advice = {a.engine: a for a in advise(requirements, engines, passed, adjust, ws)}
     found = [_candidate(e, plan, hardware, passed[id], ws, advice[id]) for id, e in engines.items()]
     found.sort(key=lambda c: (not c.ranked, -round(c.score, 12), c.engine))
-    ranked = {id: r for id, r in engine_ratings(engines).items() if not failed(passed[id])}
+    ranked = engine_ratings({id: e for id, e in engines.items() if not failed(passed[id])})
     best, margin = winner(ranked, shares), near_tie_margin(shares)
     top = total(ranked[best], shares) if best else 0.0
     return Score(
@@ -161,15 +200,6 @@ def score(
     )  # fmt: skip
 
 
-def _complete(engines: Mapping[str, Engine], ws: tuple[Weight, ...]) -> None:
-    for engine in engines.values():
-        for w in ws:
-            if w.criterion not in engine.axes:
-                raise InputError(
-                    f"axes: no rating for {w.criterion}.", where=f"{engine.id}.yaml", fix="Rate it 0 to 3."
-                )
-
-
 def _candidate(
     engine: Engine,
     plan: ModelPlan,
@@ -180,21 +210,25 @@ def _candidate(
 ) -> ScoredCandidate:
     parts = []
     for w in ws:
-        axis = engine.axes[w.criterion]
+        axis = rated(engine, w.criterion)
         parts.append(Contribution(
-            criterion=w.criterion, weight=w.weight, rating=axis.rating, contribution=w.weight * axis.rating / 3,
+            criterion=w.criterion, weight=w.weight, rating=axis.rating,
+            contribution=w.weight * level(axis.rating) / TOP_RATING,
             statement=axis.statement, reason=axis.reason, evidence_kind=axis.evidence_kind, confidence=axis.confidence,
-            source=axis.source,
+            versions=axis.versions, read_on=axis.read_on, source=axis.source,
         ))  # fmt: skip
     value = sum(p.contribution for p in parts)
-    by_evidence: dict[EvidenceKind, float] = {}
+    by_evidence: dict[Basis, float] = {}
+    by_confidence: dict[Sureness, float] = {}
     for p in parts:
         if p.contribution > 0:
-            by_evidence[p.evidence_kind] = by_evidence.get(p.evidence_kind, 0.0) + p.contribution / value
+            by_evidence[p.basis] = by_evidence.get(p.basis, 0.0) + p.contribution / value
+        if p.weight > 0:
+            by_confidence[p.sureness] = by_confidence.get(p.sureness, 0.0) + p.weight
     return ScoredCandidate(
         id=candidate_id(engine.id, plan.id, hardware.gpu), engine=engine.id, engine_name=engine.name,
         version=engine.version, plan=plan.id, gpu=hardware.gpu, form=run_form(engine, plan), gates=passed, score=value,
-        contributions=tuple(parts), by_evidence=by_evidence,
+        contributions=tuple(parts), by_evidence=by_evidence, by_confidence=by_confidence,
         unmeasured_share=sum(share for kind, share in by_evidence.items() if kind != "measured"), advice=advice,
     )  # fmt: skip
 
@@ -204,17 +238,20 @@ def candidate_id(engine: str, plan: str, gpu: str) -> str:
     return ".".join(part.lower().replace("_", "-") for part in (engine, plan, gpu))[:60]
 
 
-def pugh(scored: Score, against: str) -> dict[str, dict[str, int]]:
-    """Per engine and weighted criterion: 1 better, 0 same, -1 worse than the engine `against`. Raises InputError."""
+def pugh(scored: Score, against: str) -> dict[str, dict[str, int | None]]:
+    """Per engine and weighted criterion: 1 better, 0 same, -1 worse than the engine `against`, None where not known.
+
+    Raises InputError for an engine that was not scored.
+    """
     datum = {p.criterion: p.rating for p in scored.of(against).contributions}
     return {
-        c.engine: {
-            p.criterion: (p.rating > datum[p.criterion]) - (p.rating < datum[p.criterion])
-            for p in c.contributions
-            if p.weight > 0
-        }
+        c.engine: {p.criterion: _better(p.rating, datum[p.criterion]) for p in c.contributions if p.weight > 0}
         for c in scored.candidates
     }
+
+
+def _better(rating: int | None, datum: int | None) -> int | None:
+    return None if rating is None or datum is None else (rating > datum) - (rating < datum)
 
 
 def static_evidence(

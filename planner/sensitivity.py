@@ -1,6 +1,7 @@
 """What would change the winner of a weighted sum: the weight of one criterion, or one step of one rating.
 
-Works on plain numbers: ratings[engine][criterion] from 0 to 3, weights[criterion] that sum to 1.
+Works on plain numbers: ratings[engine][criterion] from 0 to 3, weights[criterion] that sum to 1. A rating that nobody
+knows is None and stands in the middle of the scale: neither for nor against its engine, whatever the others are rated.
 """
 
 from __future__ import annotations
@@ -9,9 +10,16 @@ from collections.abc import Mapping
 
 from planner.frozen import Frozen
 
-Ratings = Mapping[str, Mapping[str, int]]
+Rating = int | None
+Ratings = Mapping[str, Mapping[str, Rating]]
 TOP_RATING = 3
+MIDDLE = TOP_RATING / 2
 SAME = 1e-12
+
+
+def level(rating: Rating) -> float:
+    """A rating as the number that counts: unknown is the middle of the scale."""
+    return MIDDLE if rating is None else rating
 
 
 class Crossing(Frozen):
@@ -37,18 +45,18 @@ class FlipWeight(Frozen):
 
 
 class RatingFlip(Frozen):
-    """One step of one rating that makes another engine win."""
+    """One step of one rating, or an unknown one becoming known, that makes another engine win."""
 
     engine: str
     criterion: str
-    rating: int
+    rating: int | None
     becomes: int
     winner: str
 
 
-def total(ratings: Mapping[str, int], weights: Mapping[str, float]) -> float:
+def total(ratings: Mapping[str, Rating], weights: Mapping[str, float]) -> float:
     """Weighted sum of ratings on fixed anchors, from 0 to 1."""
-    return sum(w * ratings[c] / TOP_RATING for c, w in weights.items())
+    return sum(w * level(ratings[c]) for c, w in weights.items()) / TOP_RATING
 
 
 def winner(ratings: Ratings, weights: Mapping[str, float]) -> str | None:
@@ -72,7 +80,7 @@ def reweighted(weights: Mapping[str, float], criterion: str, value: float) -> di
 
 
 def tie_weight(
-    first: Mapping[str, int], second: Mapping[str, int], weights: Mapping[str, float], k: str
+    first: Mapping[str, Rating], second: Mapping[str, Rating], weights: Mapping[str, float], k: str
 ) -> float | None:
     """The weight of criterion k at which two totals are equal, or None when there is none from 0 to 1.
 
@@ -80,8 +88,8 @@ def tie_weight(
     """
     if weights[k] >= 1 - SAME:
         return None
-    d_k = first[k] - second[k]
-    rest = sum(w * (first[c] - second[c]) for c, w in weights.items() if c != k) / (1 - weights[k])
+    d_k = level(first[k]) - level(second[k])
+    rest = sum(w * (level(first[c]) - level(second[c])) for c, w in weights.items() if c != k) / (1 - weights[k])
     if abs(rest - d_k) < SAME:
         return None
     t = rest / (rest - d_k)
@@ -98,10 +106,10 @@ def flip_weights(ratings: Ratings, weights: Mapping[str, float]) -> tuple[FlipWe
 
 def _flip_weight(ratings: Ratings, weights: Mapping[str, float], best: str, k: str) -> FlipWeight:
     now = weights[k]
-    below: list[tuple[float, int, str]] = []
-    above: list[tuple[float, int, str]] = []
+    below: list[tuple[float, float, str]] = []
+    above: list[tuple[float, float, str]] = []
     for rival in sorted(ratings.keys() - {best}):
-        gain = ratings[rival][k] - ratings[best][k]
+        gain = level(ratings[rival][k]) - level(ratings[best][k])
         t = tie_weight(ratings[best], ratings[rival], weights, k)
         if t is None or t >= 1 - SAME or (t <= SAME and not (now <= SAME and gain > 0)):
             continue  # level only at the very end of the scale: nobody overtakes
@@ -116,20 +124,34 @@ def _flip_weight(ratings: Ratings, weights: Mapping[str, float], best: str, k: s
 
 
 def rating_flips(ratings: Ratings, weights: Mapping[str, float]) -> tuple[RatingFlip, ...]:
-    """Every single step of a rating, up or down, that makes another engine win outright."""
+    """Every single step of a rating that makes another engine win outright; of an unknown rating, the nearest value.
+
+    One step changes one total by weight / 3, so each is compared with the best of the totals that stay.
+    """
+    totals = {e: total(own, weights) for e, own in ratings.items()}
     best = winner(ratings, weights)
+    if best is None or len(totals) < 2:
+        return ()
+    order = sorted(totals, key=lambda e: (-round(totals[e], 12), e))
     found = []
     for engine, own in ratings.items():
-        step = -1 if engine == best else 1
+        rival = order[1] if engine == best else engine
         for criterion, weight in weights.items():
-            becomes = own[criterion] + step
-            if weight <= 0 or not 0 <= becomes <= TOP_RATING:
-                continue
-            changed = {**ratings, engine: {**own, criterion: becomes}}
-            new = winner(changed, weights)
-            lead = total(changed[new], weights) - total(changed[best], weights) if new and best else 0.0
-            if new is not None and new != best and lead > SAME:
-                found.append(
-                    RatingFlip(engine=engine, criterion=criterion, rating=own[criterion], becomes=becomes, winner=new)
-                )
+            for becomes in _steps(own[criterion], down=engine == best):
+                moved = totals[engine] + weight * (becomes - level(own[criterion])) / TOP_RATING
+                lead = totals[rival] - moved if engine == best else moved - totals[best]
+                if lead > SAME:
+                    found.append(
+                        RatingFlip(engine=engine, criterion=criterion, rating=own[criterion], becomes=becomes,
+                                   winner=rival)
+                    )  # fmt: skip
+                    break
     return tuple(found)
+
+
+def _steps(rating: Rating, *, down: bool) -> tuple[int, ...]:
+    """The values that one step may reach: the next one, or every value on that side when the rating is unknown."""
+    if rating is None:
+        return (1, 0) if down else (2, 3)
+    becomes = rating - 1 if down else rating + 1
+    return (becomes,) if 0 <= becomes <= TOP_RATING else ()

@@ -12,9 +12,10 @@ from planner.engine_facts import server
 from planner.errors import ConflictError, InputError, NotAllowed
 from planner.gates import RunForm
 from planner.launch import LaunchPlan, LaunchSettings, launch
-from planner.planning import Roles, estimate_minutes, load_points, make_plan
+from planner.planning import Roles, candidate_of, estimate_minutes, load_points, make_plan
 from planner.poc import Plan, PlanCandidate, plan_from_yaml
 from planner.predictions import bound_tok_s, predict
+from planner.proposals import propose, take_in, taken_in
 from planner.requirements import Requirements
 from planner.scoring import Score
 from planner.throughput import total_tok_s
@@ -40,6 +41,7 @@ class PlanChoices(NamedTuple):
     starts: int = 3
     repeats: int = 1
     requests_per_point: int = 24
+    proposals: tuple[str, ...] = ()
 
 
 def choices_of(plan: Plan) -> PlanChoices:
@@ -60,6 +62,7 @@ def choices_of(plan: Plan) -> PlanChoices:
         starts=plan.starts,
         repeats=plan.repeats,
         requests_per_point=max(1, asked),
+        proposals=taken_in(plan),
     )
 
 
@@ -96,14 +99,16 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
     if sizing.inputs is None:
         raise NotAllowed(sizing.sentence, where="PoC plan", fix="Change the model plan or the hardware first.")
     expected = load_sizing(ws, r, by_team=True)
-    roles = Roles(score.favourite, score.baseline)
+    roles = Roles(candidate_of(score.favourite), candidate_of(score.baseline) if score.baseline else None)
     points = load_points(r, sizing.launch.max_num_seqs_expected or 1, choices.requests_per_point)
-    engines = [score.favourite, *([score.baseline] if score.baseline else [])]
+    taken = [p for p in propose(r, score) if p.id in choices.proposals]
+    asked = (e for e in (score.favourite, score.baseline, *(e for p in taken for e in p.engines)) if e)
+    engines = list(dict.fromkeys(asked))
     launches = {e: launch_of(ws, score, r, sizing, e, choices) for e in engines}
     candidates = tuple(
         PlanCandidate(
-            id=e,
-            role="favourite" if e == score.favourite else "baseline",
+            id=candidate_of(e),
+            role="favourite" if e == score.favourite else "baseline" if e == score.baseline else "challenger",
             engine=launches[e].engine,
             model_name=r.favourite_plan.model,
             launch=launches[e].for_plan(),
@@ -131,6 +136,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
+    plan = take_in(plan, taken)
     return Drafted(
         plan,
         launches,

@@ -75,7 +75,7 @@ def _options(score: Score) -> tuple[Option, ...]:
     found = []
     for c in score.candidates:
         best = sorted(c.contributions, key=lambda p: -p.contribution)[:3]
-        worst = sorted((p for p in c.contributions if p.rating <= 1 and p.weight > 0), key=lambda p: -p.weight)[:3]
+        worst = sorted((p for p in c.contributions if p.rating in (0, 1) and p.weight > 0), key=lambda p: -p.weight)[:3]
         stops = [f"{g.gate}: {g.reason}" for g in c.gates if g.state == "fail"]
         opens = [f"{g.gate} not known: {g.reason}" for g in c.gates if g.state == "unknown"]
         found.append(Option(

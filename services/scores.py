@@ -1,11 +1,25 @@
-"""The score of a case's engines, on its favourite model plan and first machine."""
+"""The score of a case's engines, on its favourite model plan and first machine, and what would change it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from planner.capacity import size
+from planner.errors import FliplineError
+from planner.proposals import Proposal, propose
 from planner.requirements import Requirements
 from planner.scoring import Score, score
+from planner.what_if_engine import (
+    Enough,
+    Outcome,
+    Room,
+    Strip,
+    by_shared_prefix,
+    by_users,
+    enough,
+    outcomes,
+)
 from services.workspace import Workspace
 
 
@@ -13,3 +27,54 @@ def case_score(ws: Workspace, r: Requirements, adjust: Mapping[str, float] | Non
     """Score every engine of the catalogue; `adjust` replaces the points of criteria."""
     gpu = ws.catalog.gpu(r.hardware[0].gpu)
     return score(r, ws.catalog.engines, compute_capability=gpu.compute_capability, adjust=adjust)
+
+
+class WhatIf(NamedTuple):
+    """What other requirements would do: along the peak and the shared prefix, change by change, and who is enough."""
+
+    users: Strip
+    shared_prefix: Strip
+    outcomes: tuple[Outcome, ...]
+    enough: tuple[Enough, ...]
+
+
+def case_what_if(ws: Workspace, r: Requirements, scored: Score, adjust: Mapping[str, float] | None = None) -> WhatIf:
+    """What-if on the requirements of a case; `scored` is its score under the same `adjust`."""
+    gpu = ws.catalog.gpu(r.hardware[0].gpu)
+    return WhatIf(
+        users=by_users(r, scored, adjust),
+        shared_prefix=by_shared_prefix(r, scored, adjust),
+        outcomes=outcomes(r, ws.catalog.engines, scored, gpu.compute_capability, adjust),
+        enough=enough(r, scored, _rooms(ws, r, scored)),
+    )
+
+
+def case_proposals(r: Requirements, scored: Score) -> tuple[Proposal, ...]:
+    """Hypotheses that unknown gates, open requirements and thin evidence ask for."""
+    return propose(r, scored)
+
+
+def _rooms(ws: Workspace, r: Requirements, scored: Score) -> dict[str, Room]:
+    """Users that one unit holds per engine, in the form that it would load; an engine of unknown speed is left out."""
+    found: dict[tuple[str, str], Room | None] = {}
+    rooms = {}
+    for c in scored.ranking:
+        if c.form is None:
+            continue
+        form = (c.form.weight_format, c.form.quantization)
+        if form not in found:
+            found[form] = _room(ws, r, *form)
+        if room := found[form]:
+            rooms[c.engine] = room
+    return rooms
+
+
+def _room(ws: Workspace, r: Requirements, weight_format: str, quantization: str) -> Room | None:
+    plan = r.favourite_plan.model_copy(update={"weight_format": weight_format, "quantization": quantization})
+    try:
+        sizing = size(r, plan, r.hardware[0], ws.catalog)
+    except FliplineError:
+        return None
+    if sizing.inputs is None:
+        return None if sizing.requests_that_fit else Room(0, 0)
+    return Room(by_memory=sizing.requests_that_fit, by_speed=sizing.launch.max_num_seqs_expected or 0)
