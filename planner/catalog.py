@@ -10,15 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from planner.engine_facts import Engine, load_engines
-from planner.errors import InputError, SchemaTooNew, UnknownName
+from planner.catalog_rows import CATALOG_SCHEMA as CATALOG_SCHEMA
+from planner.catalog_rows import Rows, read_rows
+from planner.engine_files import ENGINES, load_engines, own_engines
+from planner.engine_schema import Engine
+from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
 from planner.units import GB, GIB
 
-CATALOG_SCHEMA = 1
 REPOSITORY_CATALOG = Path(__file__).resolve().parent.parent / "catalog"
 
 LOWEST_BANDWIDTH_GB_S = 5.0
@@ -218,12 +219,34 @@ class Gpu(Frozen):
         return None
 
 
+class Refusal(Frozen):
+    """What of a team's own entries was left out: where, what is wrong there, and the way out."""
+
+    where: str
+    what: str
+    fix: str
+
+    @classmethod
+    def of(cls, error: InputError) -> Refusal:
+        """The refusal that an error tells of."""
+        return cls(where=error.where, what=error.what, fix=error.fix)
+
+    @property
+    def sentence(self) -> str:
+        """All three as one line."""
+        return f"{self.where}: {self.what} {self.fix}".rstrip()
+
+
 class Catalog(Frozen):
-    """All facts by id, with the look-ups that name what is near when a name is unknown."""
+    """All facts by id, with the look-ups that name what is near when a name is unknown.
+
+    `refused` is what a team's own folder holds that could not be taken in; the rest is usable.
+    """
 
     models: Mapping[str, Model]
     gpus: Mapping[str, Gpu]
     engines: Mapping[str, Engine] = {}
+    refused: tuple[Refusal, ...] = ()
 
     def model(self, id: str) -> Model:
         """The model with this id, whatever the capitals. Raises UnknownName."""
@@ -247,18 +270,23 @@ def _find(kind: str, name: str, known: Mapping[str, str]) -> str:
 
 
 Entry = TypeVar("Entry", Model, Gpu)
+OWN_FILES = ("models.yaml", "gpus.yaml")
 
 
-def load_catalog(root: Path | None = None, overlay: Path | None = None) -> Catalog:
+def load_catalog(root: Path | None = None, overlay: Path | None = None, *, tolerant: bool = False) -> Catalog:
     """Read models, accelerators and engines from `root` (default: the repository's catalog folder).
 
-    `overlay` is a folder with own models.yaml or gpus.yaml: an entry with a known id changes the fields that it
-    states, one with a new id is added. The result is kept until a file changes. Raises InputError with file and field.
+    `overlay` is a folder with own models.yaml, gpus.yaml or engines/*.yaml: an entry with a known id changes the fields
+    that it states, one with a new id is added. The result is kept until a file changes. Raises InputError with file,
+    line and field; with `tolerant`, what is wrong in the overlay is left out and stands in `refused` instead.
     """
     folder = root or REPOSITORY_CATALOG
-    stamps = tuple(_stamp(f / name) for f in (folder, overlay) if f for name in ("models.yaml", "gpus.yaml"))
-    engines = tuple(_stamp(path) for path in sorted((folder / "engines").glob("*.yaml")))
-    return _load(folder, overlay, (*stamps, *engines))
+    paths = [f / name for f in (folder, overlay) if f for name in OWN_FILES]
+    paths += [p for f in (folder, overlay) if f for p in sorted((f / ENGINES).glob("*"))]
+    found = _load(folder, overlay, tuple(map(_stamp, paths)))
+    if found.refused and not tolerant:
+        raise InputError(found.refused[0].what, where=found.refused[0].where, fix=found.refused[0].fix)
+    return found
 
 
 def _stamp(path: Path) -> tuple[str, int]:
@@ -267,26 +295,38 @@ def _stamp(path: Path) -> tuple[str, int]:
 
 @lru_cache(maxsize=8)
 def _load(folder: Path, overlay: Path | None, stamps: tuple[tuple[str, int], ...]) -> Catalog:
-    return Catalog(
-        models=_merged(Model, "models", folder, overlay),
-        gpus=_merged(Gpu, "gpus", folder, overlay),
-        engines=load_engines(folder / "engines") if (folder / "engines").is_dir() else {},
-    )
+    refused: list[InputError] = []
+    models = _merged(Model, "models", folder, overlay, refused)
+    gpus = _merged(Gpu, "gpus", folder, overlay, refused)
+    engines = load_engines(folder / ENGINES) if (folder / ENGINES).is_dir() else {}
+    if overlay and engines:
+        engines, wrong = own_engines(folder / ENGINES, overlay, engines)
+        refused += wrong
+    return Catalog(models=models, gpus=gpus, engines=engines, refused=tuple(Refusal.of(e) for e in refused))
 
 
-def _merged(kind: type[Entry], key: str, folder: Path, overlay: Path | None) -> dict[str, Entry]:
-    path = folder / f"{key}.yaml"
-    rows = _rows(path, key)
-    origin = dict.fromkeys(rows, path)
+def _merged(
+    kind: type[Entry], key: str, folder: Path, overlay: Path | None, refused: list[InputError]
+) -> dict[str, Entry]:
+    ours = read_rows(folder / f"{key}.yaml", key, folder)
+    found = {id: _entry(kind, row, ours) for id, row in ours.by_id.items()}
     own = overlay / f"{key}.yaml" if overlay else None
-    if own and own.exists():
-        for id, row in _rows(own, key).items():
-            rows[id] = {**rows.get(id, {}), **row}
-            origin[id] = own
-    return {id: _entry(kind, row, origin[id], key) for id, row in rows.items()}
+    if own is None or not (own.exists() or own.is_symlink()):
+        return found
+    try:
+        rows = read_rows(own, key, own.parent)
+    except InputError as e:
+        refused.append(e)
+        return found
+    for id, row in rows.by_id.items():
+        try:
+            found[id] = _entry(kind, {**ours.by_id.get(id, {}), **row}, rows)
+        except InputError as e:
+            refused.append(e)
+    return found
 
 
-def _entry(kind: type[Entry], row: dict[str, Any], path: Path, key: str) -> Entry:
+def _entry(kind: type[Entry], row: dict[str, Any], rows: Rows) -> Entry:
     try:
         return kind.model_validate(row)
     except ValidationError as e:
@@ -294,32 +334,6 @@ def _entry(kind: type[Entry], row: dict[str, Any], path: Path, key: str) -> Entr
         field = ".".join(str(part) for part in fault["loc"]) or "entry"
         message = fault["msg"].removeprefix("Value error, ").rstrip(".")
         raise InputError(
-            f"{field}: {message}.",
-            where=f"{path.name}, {key} {row['id']!r}",
+            f"{field}: {message}.", where=rows.where(row["id"], fault["loc"]),
             fix="Correct the field; null means unknown.",
-        ) from None
-
-
-def _rows(path: Path, key: str) -> dict[str, dict[str, Any]]:
-    try:
-        body = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
-    except FileNotFoundError:
-        raise InputError("file not found.", where=str(path), fix="Give the folder that holds the catalogue.") from None
-    except yaml.YAMLError as e:
-        raise InputError(f"not readable as YAML: {' '.join(str(e).split())}.", where=path.name) from None
-    if not isinstance(body, dict) or not isinstance(body.get(key), list):
-        raise InputError(f"expected 'schema: {CATALOG_SCHEMA}' and a list '{key}'.", where=path.name)
-    if body.get("schema") != CATALOG_SCHEMA:
-        raise SchemaTooNew(
-            f"schema {body.get('schema')!r}; this Flipline reads {CATALOG_SCHEMA}.",
-            where=path.name,
-            fix="Update Flipline.",
-        )
-    rows: dict[str, dict[str, Any]] = {}
-    for n, row in enumerate(body[key], start=1):
-        if not isinstance(row, dict) or not isinstance(row.get("id"), str):
-            raise InputError("every entry needs an id.", where=f"{path.name}, {key} number {n}", fix="Add 'id: ...'.")
-        if row["id"] in rows:
-            raise InputError(f"id {row['id']!r} stands twice.", where=f"{path.name}, {key} number {n}")
-        rows[row["id"]] = row
-    return rows
+        ) from None  # fmt: skip

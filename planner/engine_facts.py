@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date, timedelta
-from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
+from planner.engine_files import load_engine, load_engines
 from planner.engine_schema import CAPABILITY, Axis, Engine, Server
 from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
-from planner.poc import first_fault
 
 __all__ = ["Age", "Axis", "Engine", "Server", "age", "capability", "load_engine", "load_engines", "server", "stale"]
 
@@ -58,37 +54,6 @@ def age(engine: Engine, today: date) -> Age:
 def stale(engine: Engine, today: date) -> bool:
     """Whether more releases than FACTS_OUTLIVE_RELEASES are to be expected since the version that was read."""
     return age(engine, today).stale
-
-
-def load_engine(path: Path) -> Engine:
-    """Read one engine file.
-
-    Raises InputError with file, field and fault.
-    """
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    except OSError as e:
-        raise InputError(f"cannot be read: {e.strerror}.", where=path.name) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=path.name) from None
-    try:
-        engine = Engine.model_validate(data)
-    except ValidationError as e:
-        raise InputError(first_fault(e), where=path.name, fix="Compare with catalog/engines/vllm.yaml.") from None
-    if engine.id != path.stem:
-        raise InputError(f"id: {engine.id!r} differs from the file's name.", where=path.name, fix="Rename one of them.")
-    return engine
-
-
-def load_engines(root: Path) -> dict[str, Engine]:
-    """Read every engine file of a folder, by id.
-
-    Raises InputError for a faulty file, and when there is none.
-    """
-    paths = sorted(root.glob("*.yaml"))
-    if not paths:
-        raise InputError("no engine file here.", where=str(root), fix="Point to the folder catalog/engines.")
-    return {e.id: e for e in map(load_engine, paths)}
 
 
 def server(engines: Mapping[str, Engine], name: str) -> Server:

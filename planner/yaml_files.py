@@ -30,22 +30,23 @@ def read_text(path: Path, folder: Path) -> str:
 
     Raises InputError for one that leads out of the folder, is no plain file, too large, or not text in UTF-8.
     """
+    name = path.relative_to(folder).as_posix()
     try:
         if not path.resolve(strict=True).is_relative_to(folder.resolve()):
-            raise InputError("leads out of its folder.", where=path.name, fix=f"Put the file itself into {folder}.")
+            raise InputError("leads out of its folder.", where=name, fix=f"Put the file itself into {folder}.")
         if not path.is_file():
-            raise InputError("is not a plain file.", where=path.name, fix="Remove it, or put a YAML file there.")
+            raise InputError("is not a plain file.", where=name, fix="Remove it, or put a YAML file there.")
         size = path.stat().st_size
         if size > LARGEST_FILE_BYTES:
             raise InputError(
                 f"has {size:,} bytes; a catalogue file has {LARGEST_FILE_BYTES:,} at most.",
-                where=path.name, fix="Keep only the entries that you need.",
+                where=name, fix="Keep only the entries that you need.",
             )  # fmt: skip
         return path.read_bytes().decode("utf-8-sig")
     except OSError as e:
-        raise InputError(f"cannot be read: {e.strerror}.", where=path.name, fix="Check the file and its rights.") from e
+        raise InputError(f"cannot be read: {e.strerror}.", where=name, fix="Check the file and its rights.") from e
     except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8.", where=path.name, fix="Save it as UTF-8.") from None
+        raise InputError("is not text in UTF-8.", where=name, fix="Save it as UTF-8.") from None
 
 
 def parse(text: str, name: str) -> Any:

@@ -59,9 +59,9 @@ def home_folder(home: Path | None = None) -> Path:
 
 
 def open_catalog(home: Path | None = None) -> Catalog:
-    """The catalogue with the own entries of a workspace; raises InputError with file and field."""
+    """The catalogue with the own entries of a workspace; what is wrong among them stands in its `refused`."""
     overlay = home_folder(home) / "catalog"
-    return load_catalog(overlay=overlay if overlay.is_dir() else None)
+    return load_catalog(overlay=overlay if overlay.is_dir() else None, tolerant=True)
 
 
 def open_workspace(home: Path | None = None, url: str | None = None) -> Workspace:

@@ -117,11 +117,14 @@ def test_mixed_up_units_are_named(tmp_path: Path, total: float, bandwidth: float
 @pytest.mark.parametrize(
     ("gpus", "says"),
     [
-        (GPU.format(total=-1, bandwidth=900), r"gpus\.yaml, gpus 'bench-card': device_total_gib: .*greater than 0"),
-        (GPU.format(total=23.5, bandwidth="fast"), r"gpus\.yaml, gpus 'bench-card': bandwidth_gb_s: .*number"),
+        (
+            GPU.format(total=-1, bandwidth=900),
+            r"gpus\.yaml, line 6, gpus 'bench-card': device_total_gib: .*greater than 0",
+        ),
+        (GPU.format(total=23.5, bandwidth="fast"), r"gpus\.yaml, line 8, gpus 'bench-card': bandwidth_gb_s: .*number"),
         (GPU.format(total=23.5, bandwidth=900) + "    bandwith: 3\n", r"bandwith: Extra inputs are not permitted"),
-        ("schema: 1\ngpus:\n  - name: nameless\n", r"gpus\.yaml, gpus number 1: every entry needs an id"),
-        ("schema: 1\ngpus:\n  - id: a\n  - id: a\n", r"number 2: id 'a' stands twice"),
+        ("schema: 1\ngpus:\n  - name: nameless\n", r"gpus\.yaml, line 3, gpus number 1: every entry needs an id"),
+        ("schema: 1\ngpus:\n  - id: a\n  - id: a\n", r"line 4, gpus number 2: id 'a' stands twice"),
         ("schema: 1\n", "a list 'gpus'"),
         ("schema: 1\ngpus: [", "not readable as YAML"),
     ],

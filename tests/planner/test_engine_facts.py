@@ -101,14 +101,14 @@ def _changed(tmp_path: Path, change: dict[str, object]) -> Path:
 def test_a_faulty_file_is_named_with_its_field(tmp_path: Path, change: dict[str, object], field: str) -> None:
     with pytest.raises(InputError, match=field) as error:
         load_engines(_changed(tmp_path, change))
-    assert error.value.where == "vllm.yaml"
+    assert error.value.where.startswith("vllm.yaml, line ")
 
 
 def test_a_file_that_is_not_yaml_and_an_empty_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no engine file"):
         load_engines(tmp_path)
     (tmp_path / "a.yaml").write_text("id: [", encoding="utf-8")
-    with pytest.raises(InputError, match=r"a\.yaml: is not YAML"):
+    with pytest.raises(InputError, match=r"a\.yaml, line \d: is not readable as YAML"):
         load_engines(tmp_path)
 
 

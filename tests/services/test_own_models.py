@@ -111,7 +111,7 @@ def test_an_own_file_that_cannot_be_read_stays_as_it_is(ws) -> None:
     own = ws.home / "catalog" / "models.yaml"
     own.parent.mkdir(parents=True)
     own.write_text("models: [", encoding="utf-8")
-    with pytest.raises(InputError, match=r"models\.yaml: not readable as YAML"):
+    with pytest.raises(InputError, match=r"models\.yaml, line 2: is not readable as YAML"):
         add_model(ws, from_text(TEXT, id="ours/new", name="config.json", on=ON))
     assert own.read_text(encoding="utf-8") == "models: ["
 
