@@ -134,7 +134,8 @@ def _known(row: WeightSupport, cc: str) -> str:
 
 
 def _not_proven(engine: Engine, what: str, cc: str, reports: tuple[HardwareReport, ...]) -> str:
-    same_major = [k for k in engine.hardware.known_on if capability(k)[0] == capability(cc)[0]]
+    numbered = [k for k in engine.hardware.known_on if re.match(CAPABILITY, k)]
+    same_major = [k for k in numbered if capability(k)[0] == capability(cc)[0]]
     near = f" (has {same_major[-1]} of the same generation)" if same_major else ""
     heard = "".join(
         f" Reported {'' if r.works else 'not '}to work{f' at {r.version}' if r.version else ''}: {r.what}."

@@ -66,9 +66,14 @@ def criterion(name: str) -> str:
     return t(CRITERIA.get(name, name))
 
 
-def rating(value: int) -> str:
-    """A rating from 0 to 3 as marks and a word."""
-    return t(RATINGS[value])
+def rating(value: int | None) -> str:
+    """A rating from 0 to 3 as marks and a word; None is unknown and looks like none of them."""
+    return t("??? unknown") if value is None else t(RATINGS[value])
+
+
+def better_worse(value: int | None) -> str:
+    """How one engine compares with another on one criterion."""
+    return t("? not known") if value is None else t(BETTER_WORSE[value])
 
 
 def in_words(text: str) -> str:

@@ -112,3 +112,20 @@ def test_a_stored_plan_that_is_no_longer_read_is_a_finding(shipped, state):
 def test_what_was_stated_is_read_back_from_the_plan_as_it_was(shipped, state, n):
     stated = PlanChoices("ad44e777", "model.gguf", "another machine", starts=5, repeats=2, requests_per_point=n)
     assert choices_of(draft_plan(shipped, CASE, state.requirements, stated).plan) == stated
+
+
+def test_a_proposal_that_is_taken_in_brings_its_engine_its_load_point_and_a_stage(shipped, state):
+    r = state.requirements
+    plan = draft_plan(shipped, CASE, r, PlanChoices(proposals=("P-sglang-prefix",))).plan
+    assert [(c.id, c.role) for c in plan.candidates][2:] == [("sglang", "challenger")]
+    assert plan.hypotheses[-1].id == "P-sglang-prefix"
+    assert plan.stages[-1].points == ("shared-prefix",)
+    assert plan.point("shared-prefix").shared_prefix == 0.6
+    assert plan_from_yaml(plan_to_yaml(plan)) == plan
+    assert choices_of(plan).proposals == ("P-sglang-prefix",)
+
+
+def test_a_proposal_that_the_case_no_longer_makes_is_left_out(shipped, state):
+    settled = state.requirements.model_copy(update={"shared_prefix_share": 0.0})
+    plan = draft_plan(shipped, CASE, settled, PlanChoices(proposals=("P-sglang-prefix",))).plan
+    assert [h.id for h in plan.hypotheses] == ["H1", "H2", "H3", "H4", "H5", "H6"]
