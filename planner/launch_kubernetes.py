@@ -16,6 +16,7 @@ from planner.launch_place import ANY_ADDRESS, READY_S, Packed, Place, Written, h
 
 PROBE_PERIOD_S = 10
 CLIENT = "llm.client"
+IN_POD = "inside the pod, where only the Service and the pods that the policy names reach it"
 
 
 def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written:
@@ -23,7 +24,7 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
 
     Raises InputError for a server without a health route, which could not be probed.
     """
-    inside, name = packed(server, settings, ANY_ADDRESS), place.called(server)
+    inside, name = packed(server, settings, ANY_ADDRESS, IN_POD), place.called(server)
     notes = (
         *image_notes(server, settings),
         *key_notes(server, inside.launch, f"`kubectl create secret generic {name}-api-key --from-literal=NAME=key`"),
@@ -112,13 +113,12 @@ def _probes(server: Server) -> dict[str, Any]:
     health = server.endpoints.get("health")
     if health is None:
         raise InputError("endpoints.health: a probe needs a route.", where=f"{server.id} in the catalogue")
-    route = {"path": health.path, "port": "http"}
-    ask: dict[str, Any] = {"httpGet": route, "periodSeconds": PROBE_PERIOD_S, "timeoutSeconds": 5}
+    failures = {"startupProbe": READY_S // PROBE_PERIOD_S, "readinessProbe": 2, "livenessProbe": 6}
     return {
-        "startupProbe": {**ask, "failureThreshold": READY_S // PROBE_PERIOD_S},
-        "readinessProbe": {**ask, "failureThreshold": 2},
-        "livenessProbe": {**ask, "failureThreshold": 6},
-    }
+        probe: {"httpGet": {"path": health.path, "port": "http"}, "periodSeconds": PROBE_PERIOD_S, "timeoutSeconds": 5,
+                "failureThreshold": allowed}
+        for probe, allowed in failures.items()
+    }  # fmt: skip
 
 
 def _service(server: Server, settings: LaunchSettings, place: Place) -> dict[str, Any]:

@@ -53,14 +53,14 @@ class Packed(NamedTuple):
     models_read_only: bool
 
 
-def packed(server: Server, settings: LaunchSettings, host: str) -> Packed:
-    """The launch inside the server's image, bound to `host`.
+def packed(server: Server, settings: LaunchSettings, host: str, why: str) -> Packed:
+    """The launch inside the server's image, bound to `host`, and why.
 
     A model file is taken from /models by its name; downloads of a hub go there too, as nothing else can be written.
     """
     gguf = server.launch.model == "-m"
     made = launch(server, settings.model_copy(update={
-        "host": host, "config_file": f"/settings/{server.id}.yaml",
+        "host": host, "because": settings.because | {"host": why}, "config_file": f"/settings/{server.id}.yaml",
         "model": f"/models/{basename(settings.model)}" if gguf else settings.model,
     }))  # fmt: skip
     command = server.launch.image_command or server.launch.command
@@ -94,7 +94,7 @@ def one_line(text: str) -> str:
 
 def head(made: LaunchPlan, notes: tuple[str, ...]) -> Iterator[str]:
     """Comment lines: what this is, what to do before use, and why each setting has its value."""
-    yield f"# {one_line(f'{made.name} {made.version} with {made.model}, for {made.purpose}.')}"
+    yield f"# {one_line(f'{made.name} {made.version} with {made.model}, purpose {made.purpose}.')}"
     yield f"# {UNTRIED}"
     yield from (f"# ! {one_line(note)}" for note in notes)
     yield "# Why each setting has its value:"
@@ -108,7 +108,7 @@ def key_notes(server: Server, made: LaunchPlan, where: str) -> tuple[str, ...]:
         return ()
     routes = ", ".join(server.security.open_routes)
     if not made.keys:
-        return (f"There is no API key: {routes} answer to whoever reaches the port.",)
-    return (
-        f"{' and '.join(made.keys)}: {where}. A key covers {server.security.key_covers}; open without it: {routes}.",
-    )
+        return (f"There is no API key. Open to whoever reaches the port: {routes}.",)
+    covers = f"A key covers {server.security.key_covers}; open without it: {routes}."
+    seen = " It is given by a flag, so the process list shows it." if any(made.keys.values()) else ""
+    return (f"{' and '.join(made.keys)}: {where}. {covers}{seen}",)

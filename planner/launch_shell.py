@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.engine_facts import Server
 from planner.launch import LaunchSettings, launch
-from planner.launch_place import ANY_ADDRESS, Place, Written, head, image_notes, key_notes, packed
+from planner.launch_place import ANY_ADDRESS, Packed, Place, Written, head, image_notes, key_notes, packed
 from planner.launch_settings import LOOPBACK
 
 # A compiler cache is written under /tmp and loaded from there as code, so that folder must allow it.
@@ -31,7 +31,7 @@ def bare(server: Server, settings: LaunchSettings, place: Place) -> Written:
 def container_arguments(server: Server, settings: LaunchSettings, place: Place) -> tuple[str, ...]:
     """The argument list that runs the server's image: own user, read-only root, no capabilities, no secret in it."""
     benchmark = settings.purpose == "benchmark"
-    inside = packed(server, settings, LOOPBACK if benchmark else ANY_ADDRESS)
+    inside = _packed(server, settings)
     made, name, port = inside.launch, place.called(server), settings.port or server.launch.port
     words = ["docker", "run"]
     if benchmark:
@@ -61,8 +61,7 @@ def container_arguments(server: Server, settings: LaunchSettings, place: Place) 
 
 def container(server: Server, settings: LaunchSettings, place: Place) -> Written:
     """A script around the argument list, with its configuration file beside it."""
-    made = packed(server, settings, LOOPBACK if settings.purpose == "benchmark" else ANY_ADDRESS).launch
-    name = place.called(server)
+    made, name = _packed(server, settings).launch, place.called(server)
     notes = (
         *image_notes(server, settings),
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),
@@ -72,6 +71,12 @@ def container(server: Server, settings: LaunchSettings, place: Place) -> Written
     text = "\n".join(["#!/bin/sh", *head(made, notes), "set -eu",
                       f"exec {_folded(container_arguments(server, settings, place))}"])  # fmt: skip
     return Written(made, f"run-{name}.sh", text + "\n", files, notes)
+
+
+def _packed(server: Server, settings: LaunchSettings) -> Packed:
+    if settings.purpose == "benchmark":
+        return packed(server, settings, LOOPBACK, settings.why("host"))
+    return packed(server, settings, ANY_ADDRESS, f"inside the container; its port is published on {LOOPBACK} only")
 
 
 def _folded(words: Sequence[str]) -> str:

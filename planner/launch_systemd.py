@@ -30,7 +30,11 @@ def unit(server: Server, settings: LaunchSettings, place: Place) -> Written:
     notes = (
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),
         f"{place.programs} must hold {made.argv[0]}; the unit finds no program under /home.",
-        *((f"{config_file} is needed: its text is a file of its own.",) if made.config else ()),
+        *(
+            (f"{config_file} is needed and must be readable by everyone: its text is a file of its own.",)
+            if made.config
+            else ()
+        ),
     )
     cache = f"%C/{name}"
     folder = {server.launch.cache_variable: cache} if server.launch.cache_variable else {}
