@@ -17,7 +17,7 @@ from tests.engine.server import ENGINE_PYTHON, GGUF, LLAMA_SERVER, MODEL, ROOT, 
 
 # llama-server is compiled for many minutes by `make two-cores`; where it is missing its tests are not collected.
 WITH_LLAMA = (ROOT / LLAMA_SERVER).exists() and (ROOT / GGUF).exists()
-collect_ignore = [] if WITH_LLAMA else ["test_llama_server.py"]
+collect_ignore = [] if WITH_LLAMA else ["test_llama_server.py", "test_llama_flags.py"]
 
 MAX_NUM_SEQS = 8
 SWEEP = ("single", "parallel-2", "parallel-4", "parallel-8")
