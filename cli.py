@@ -20,12 +20,13 @@ from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.exporting import export_all
 from services.own_models import add_model, find, summary
 from services.plans import draft_plan
-from services.scores import case_score
+from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped
 from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
 from services.what_if import asked_answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_catalog, open_workspace
+from ui.engine_terminal import print_score, score_json
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
 
@@ -66,25 +67,16 @@ def model_add(ws: Workspace, args: argparse.Namespace) -> int:
 
 
 def score(ws: Workspace, args: argparse.Namespace) -> int:
-    """Gates, score and role of every engine, and the weights that would flip the ranking."""
-    _, r = required(ws, args.case)
+    """Gates, ranking, contributions, flips and what-ifs of a case, or of a file with requirements."""
+    path = Path(args.case)
+    is_file = path.suffix in (".yaml", ".yml") or path.is_file()
+    r = requirements_file(path.name, read_text(path)) if is_file else required(ws, args.case)[1]
     found = case_score(ws, r)
+    shown = found, case_what_if(ws, r, found), case_proposals(r, found)
     if args.json:
-        as_json({"sentence": found.sentence, **found.model_dump(mode="json")})
+        as_json(score_json(*shown))
     else:
-        say(found.sentence)
-        rows = [
-            (c.engine_name, f"{c.score:.2f}" if c.ranked else "stopped", c.advice.role,
-             ", ".join(f"{g.gate}: {g.state}" for g in c.gates if g.state != "pass") or "all pass")
-            for c in found.candidates
-        ]  # fmt: skip
-        table("Engines", ("engine", "score", "role", "gates"), rows)
-        for c in found.candidates:
-            say(f"{c.engine_name}: {c.advice.reason}")
-        flips = [(f.criterion, f"{f.weight:.2f}", f"{f.below.to} below {f.below.at:.2f}" if f.below else "",
-                  f"{f.above.to} above {f.above.at:.2f}" if f.above else "")
-                 for f in found.flip_weights if f.nearest]  # fmt: skip
-        table("Weights that would name another winner", ("criterion", "weight", "wins instead", "or"), flips)
+        print_score(*shown)
     return OK if found.favourite else FAILS
 
 
@@ -233,8 +225,9 @@ COMMANDS: tuple[Command, ...] = (
         Argument("--id", {"metavar": "NAME", "help": "its name in the catalogue (default: the folder's or the hub's)"}),
         Argument("--index", {"type": Path, "metavar": "FILE", "help": "model.safetensors.index.json of a file"}),
         Argument("--replace", {"action": "store_true", "help": "in place of an entry of that name"}))),
-    Command("score", score, "gates, explained score and flip weights of the engines", "score --case nortia --json",
-            (CASE, JSON)),
+    Command("score", score, "gates, ranking, contributions and flip weights of the engines",
+            "score --case nortia --json", (
+        Argument("--case", {"required": True, "metavar": "SLUG|FILE", "help": "a case, or a YAML file of one"}), JSON)),
     Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (
         CASE, Argument("--out", {"type": Path, "metavar": "FILE", "help": "write it there (default: print it)"}),
         Argument("--draft", {"action": "store_true", "help": "a fresh draft although one is stored"}))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from planner.engine_schema import Server
 from planner.launch_settings import Flag, LaunchSettings
 from planner.memory_knobs import KNOBS, DeviceLoad, flag_value
 
@@ -234,3 +235,18 @@ RECIPES: dict[str, Recipe] = {
         ),
     ),
 }  # fmt: skip
+# What an engine without a recipe of its own is started with: all that can be said without knowing it, as far as its
+# file names a flag. KV type and memory mean something else in each engine, so they keep their defaults.
+_GENERAL = (
+    *_ADDRESS, _NAME, _REVISION, _LENGTH, _BATCH, _QUEUE, _STEP_TOKENS, _DEVICES, _CACHE_ON, _CACHE_OFF, _SEED, _REPORT,
+)  # fmt: skip
+
+
+def recipe_of(server: Server) -> Recipe:
+    """The recipe of a server, or the general one for an engine that was added by its file alone."""
+    return RECIPES.get(server.id) or Recipe(tuple(step for step in _GENERAL if _named(server, step)))
+
+
+def _named(server: Server, step: Step) -> bool:
+    found = server.parameters.get(step.role)
+    return found is not None and (found.switch_off if step.off else found.flag) != ""

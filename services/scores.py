@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import yaml
+from pydantic import ValidationError
+
 from planner.capacity import size
-from planner.errors import FliplineError
+from planner.errors import FliplineError, InputError
+from planner.poc import first_fault
 from planner.proposals import Proposal, propose
 from planner.requirements import Requirements
 from planner.scoring import Score, score
@@ -21,6 +25,24 @@ from planner.what_if_engine import (
     outcomes,
 )
 from services.workspace import Workspace
+
+
+def requirements_file(name: str, text: str) -> Requirements:
+    """Requirements from YAML: a case file with the section `requirements`, or that section alone.
+
+    Raises InputError with the file and the first field that is wrong.
+    """
+    try:
+        data = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as e:
+        raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=name) from None
+    fields = data.get("requirements", data) if isinstance(data, dict) else None
+    if not isinstance(fields, dict):
+        raise InputError("holds no requirements.", where=name, fix="Compare with catalog/cases/nortia.yaml.")
+    try:
+        return Requirements.model_validate(fields)
+    except ValidationError as e:
+        raise InputError(first_fault(e), where=name, fix="Compare with catalog/cases/nortia.yaml.") from None
 
 
 def case_score(ws: Workspace, r: Requirements, adjust: Mapping[str, float] | None = None) -> Score:

@@ -167,7 +167,44 @@ def test_score_names_roles_and_flip_weights(run: Cli) -> None:
     for role in ("favourite", "baseline", "re-examine", "later", "stopped"):
         assert role in ran.out
     assert "sglang below 0.06" in ran.out
-    assert json.loads(run("score", "--case", "nortia", "--json").out)["favourite"] == "vllm"
+    assert "gpu and precision" in ran.out and "in maintenance mode since 2025-12-11" in ran.out
+    assert "12.5 (3)" in ran.out  # batching: 4 of 32 points, rated 3 of 3
+    assert "Ollama would be enough up to 4 users at once" in ran.out
+    assert "First by peak users: Ollama 1 to 5, vLLM 6 to 100." in ran.out
+    assert "P-sglang-prefix" in ran.out
+    data = json.loads(run("score", "--case", "nortia", "--json").out)
+    assert data["favourite"] == "vllm"
+    assert {"gates", "contributions", "score"} <= data["candidates"][0].keys()
+    assert data["flip_weights"] and data["what_if"]["enough"][0]["up_to"] == 4
+
+
+def test_score_reads_requirements_from_a_file(run: Cli, tmp_path: Path) -> None:
+    shipped = (cli.Path(cli.__file__).parent / "catalog" / "cases" / "nortia.yaml").read_text(encoding="utf-8")
+    few = tmp_path / "few.yaml"
+    few.write_text(shipped.replace("peak_users_max: 50", "peak_users_max: 3").replace("peak_users_min: 20",
+                   "peak_users_min: 1"), encoding="utf-8")  # fmt: skip
+    ran = run("score", "--case", str(few))
+    assert ran.code == 0
+    assert "Ollama suffices for a peak of 3" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("peak_users_min: twenty\n", r"bad\.yaml: peak_users_min"),
+        ("- 1\n", r"bad\.yaml: holds no requirements"),
+        ("a: [1\n", r"bad\.yaml: is not YAML"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_faulty_requirements_file_is_one_sentence(run: Cli, tmp_path: Path, text: str | None, words: str) -> None:
+    path = tmp_path / "bad.yaml"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    ran = run("score", "--case", str(path))
+    assert ran.code == 2
+    assert re.search(words, ran.err)
+    assert ran.err.count("\n") == 1
 
 
 def test_plan_is_a_file_that_bench_reads(run: Cli, tmp_path: Path) -> None:
