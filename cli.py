@@ -194,10 +194,12 @@ def catalog_check(home: Path | None) -> int:
     own = home_folder(home) / "catalog"
     say(f"{len(found.models)} models, {len(found.gpus)} GPUs, {len(found.engines)} engines can be read"
         f"{f', own entries from {own} included' if own.is_dir() else ''}.")  # fmt: skip
+    for refusal in found.refused:
+        say(f"BROKEN {refusal.sentence}")
     for engine in found.engines.values():
         how_old = age(engine, now().date())
         say(f"{'STALE' if how_old.stale else 'current'} {how_old.sentence}")
-    return OK
+    return FAILS if found.refused else OK
 
 
 CASE = Argument("--case", {"required": True, "metavar": "SLUG", "help": "the case, as in nortia"})
