@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from db.plans import StoredPlan
 from planner.capacity import Sizing
+from planner.catalog import facts_to_carry
 from planner.conditions import Kind
 from planner.contract import FIELDS
-from planner.engine_facts import server
 from planner.errors import ConflictError, InputError, NotAllowed
-from planner.gates import RunForm
-from planner.launch import LaunchPlan, LaunchSettings, launch
+from planner.launch import LaunchPlan
 from planner.planning import Roles, candidate_of, estimate_minutes, load_points, make_plan
 from planner.poc import Plan, PlanCandidate, plan_from_yaml
 from planner.predictions import bound_tok_s, predict
@@ -19,17 +18,11 @@ from planner.proposals import propose, take_in, taken_in
 from planner.requirements import Requirements
 from planner.scoring import Score
 from planner.throughput import total_tok_s
-from planner.units import GIB
 from services.cases import favourite_sizing, load_sizing
+from services.launches import SERVER_OF, Weights, launch_of, run_form
 from services.scores import case_score
 from services.verdicts import rejudge
 from services.workspace import Workspace, now
-
-# The server that stands for an engine in a measurement. Ollama runs llama.cpp's llama-server and hides its metrics and
-# the switch that fixes the answer length, so the baseline is measured on llama-server itself.
-SERVER_OF = {"ollama": "llama-server"}
-# What vLLM and SGLang are told to convert at load; other formats need a checkpoint that is stored in them.
-CONVERTS = {"fp8": "fp8_per_tensor"}
 
 
 class PlanChoices(NamedTuple):
@@ -104,7 +97,8 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
     taken = [p for p in propose(r, score) if p.id in choices.proposals]
     asked = (e for e in (score.favourite, score.baseline, *(e for p in taken for e in p.engines)) if e)
     engines = list(dict.fromkeys(asked))
-    launches = {e: launch_of(ws, score, r, sizing, e, choices) for e in engines}
+    weights, known = Weights(choices.model_revision, choices.gguf_file), ws.catalog.engines
+    launches = {e: launch_of(known, score, r, sizing, SERVER_OF.get(e, e), weights) for e in engines}
     candidates = tuple(
         PlanCandidate(
             id=candidate_of(e),
@@ -113,6 +107,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
             model_name=r.favourite_plan.model,
             launch=launches[e].for_plan(),
             contract=_contract(score, r, sizing, e, launches[e]),
+            facts=facts_to_carry(ws.catalog.engines, launches[e].engine),
             bound_tok_s=bound_tok_s(expected, points) if e == score.favourite else {},
         )
         for e in engines
@@ -132,7 +127,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         candidates=candidates,
         points=points,
         shared_contract={k: v for k, v in shared.items() if v},
-        declared_differences=tuple(dict.fromkeys(d for e in engines for d in _form(score, e).declared)),
+        declared_differences=tuple(dict.fromkeys(d for e in engines for d in run_form(score, e).declared)),
         expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
@@ -142,7 +137,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         launches,
         estimate_minutes(plan, _speeds(plan, expected)),
         unstated_fields(plan),
-        {e: launch_of(ws, score, r, sizing, e, choices, server_id=e) for e in engines if e in SERVER_OF},
+        {e: launch_of(known, score, r, sizing, e, weights) for e in engines if e in SERVER_OF},
     )
 
 
@@ -153,53 +148,8 @@ def _speeds(plan: Plan, sizing: Sizing) -> dict[str, float]:
     return {p.name: total_tok_s(sizing.inputs, Kind.PLANNING, p.in_flight) for p in plan.load_points if p.in_flight}
 
 
-def _form(score: Score, engine: str) -> RunForm:
-    form = score.of(engine).form
-    if form is None:
-        raise NotAllowed(f"{engine} reads no form of this model plan.", where="PoC plan", fix="Change the model plan.")
-    return form
-
-
-def launch_of(
-    ws: Workspace, score: Score, r: Requirements, sizing: Sizing, engine: str, choices: PlanChoices,
-    server_id: str | None = None,
-) -> LaunchPlan:  # fmt: skip
-    """The start command of one engine, every flag with the number that it came from.
-
-    `server_id` names the server that is started; by default the one that stands for the engine in a measurement.
-    """
-    form, plan, advice, budget = _form(score, engine), r.favourite_plan, sizing.launch, sizing.memory.budget
-    found = server(ws.catalog.engines, server_id or SERVER_OF.get(engine, engine))
-    gguf = choices.gguf_file or f"{plan.model.split('/')[-1]}-{form.quantization.upper()}.gguf"
-    return launch(
-        found,
-        LaunchSettings(
-            model=gguf if form.weight_format == "gguf" else plan.model,
-            served_name=plan.model,
-            max_model_len=advice.max_model_len,
-            max_num_seqs=advice.max_num_seqs,
-            gpu_memory_utilization=round(advice.gpu_memory_utilization, 3),
-            kv_cache_dtype=plan.kv_cache_dtype,
-            quantization=CONVERTS.get(plan.quantization) if form.weight_format == "safetensors" else None,
-            tensor_parallel=advice.tensor_parallel,
-            weights_gib=budget.weights / GIB,
-            kv_pool_gib=budget.kv / GIB or None,
-            reserve_gib=budget.reserve / GIB,
-            device_total_gib=budget.device_total / GIB,
-            because={
-                "max_model_len": f"context of {r.context_tokens:,} tokens, input plus output (requirements)",
-                "max_num_seqs": f"largest point of stage A's sweep; {sizing.requests_that_fit} would fit (sizing). "
-                "Stage B sets the limit that keeps the promise",
-                "gpu_memory_utilization": "share of the device that the sizing leaves to the engine",
-                "kv_cache_dtype": f"model plan {plan.id}",
-                "quantization": f"model plan {plan.id}: {plan.quantization}",
-            },
-        ),
-    )
-
-
 def _contract(score: Score, r: Requirements, sizing: Sizing, engine: str, started: LaunchPlan) -> dict[str, str]:
-    form = _form(score, engine)
+    form = run_form(score, engine)
     return {
         "engine": started.engine,
         "engine_version": started.version,
