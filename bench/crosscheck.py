@@ -146,7 +146,7 @@ async def crosscheck(
 
     Raises ServerError when the server or a request fails, InputError when their client cannot be run.
     """
-    spoken, launch = dialect(candidate.engine), candidate.launch
+    spoken, launch = dialect(candidate.engine, candidate.facts), candidate.launch
     server = Server(launch, spoken, folder / "server.log" if launch.command else None)
     try:
         await (server.start() if launch.command else server.attach())

@@ -1,18 +1,19 @@
 """What differs between engines for a client: request fields, paths, metric series by role.
 
-All of it comes from catalog/engines/*.yaml; here stands only what a catalogue of facts does not say: the plain
-OpenAI dialect, the form of the tokenise call, and how a role becomes one number.
+Nearly all of it comes from catalog/engines/*.yaml, or from the facts that a plan carries; here stands only what a
+catalogue of facts does not say: one class per engine that deviates, and how a role becomes one number.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
-from planner.catalog import REPOSITORY_CATALOG
-from planner.engine_facts import load_engines, server
-from planner.engine_schema import MetricReading, Server
+from planner.engine_facts import server
+from planner.engine_files import SHIPPED, load_engines
+from planner.engine_schema import Engine, MetricReading, Server
 from planner.errors import UnknownName
 from planner.frozen import Frozen
 from planner.poc import DIALECTS
@@ -31,8 +32,6 @@ ROLES: dict[str, tuple[str, str]] = {
     "ttft_sum_s": ("ttft", "_sum"),
     "ttft_count": ("ttft", "_count"),
 }
-_TOKENIZE: dict[str, Tokenize] = {"vllm": "messages", "llama-server": "content"}
-_VERSION_KEY = {"llama-server": "build_info"}
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -62,9 +61,7 @@ class Dialect(Frozen):
             id=facts.id, max_tokens=facts.request.max_tokens, ignore_eos=facts.request.ignore_eos,
             min_tokens=facts.request.min_tokens, cache_salt=facts.request.cache_salt,
             health=paths.get("health", "/v1/models"), version=paths.get("version"),
-            version_key=_VERSION_KEY.get(facts.id, "version"),
             metrics_path=paths.get("metrics"), metrics_need=facts.metrics_page.needs,
-            tokenize=_TOKENIZE.get(facts.id, "none"),
             series=facts.metrics, reading=facts.metrics_page.read, facts=facts,
         )  # fmt: skip
 
@@ -173,15 +170,43 @@ def _combined(page: str, value: float, reading: MetricReading | None) -> float:
     return value * times if times is not None else value
 
 
+_CLASSES: dict[str, type[Dialect]] = {}
+
+
+def speaks(engine: str) -> Callable[[type[Dialect]], type[Dialect]]:
+    """Register a class as the dialect of an engine that deviates from its facts' plain reading."""
+
+    def register(spoken: type[Dialect]) -> type[Dialect]:
+        _CLASSES[engine] = spoken
+        return spoken
+
+    return register
+
+
+@speaks("vllm")
+class Vllm(Dialect):
+    """POST /tokenize takes the messages and applies the model's template."""
+
+    tokenize: Tokenize = "messages"
+
+
+@speaks("llama-server")
+class LlamaServer(Dialect):
+    """POST /tokenize takes bare text; the version stands in /props under another name."""
+
+    tokenize: Tokenize = "content"
+    version_key: str = "build_info"
+
+
 @cache
-def _known() -> dict[str, Dialect]:
-    engines = load_engines(REPOSITORY_CATALOG / "engines")
-    found = {name: Dialect.of(server(engines, name)) for name in DIALECTS if name != "openai"}
-    return found | {"openai": Dialect(id="openai")}
+def _engines() -> dict[str, Engine]:
+    return load_engines(SHIPPED)
 
 
-def dialect(engine: str) -> Dialect:
-    """The dialect of an engine id; raises UnknownName."""
-    if engine not in _known():
+def dialect(engine: str, facts: Server | None = None) -> Dialect:
+    """The dialect of an engine id, from a plan's facts where it carries them; raises UnknownName."""
+    if engine == "openai":
+        return Dialect(id="openai")
+    if facts is None and engine not in DIALECTS:
         raise UnknownName.from_known("engine", engine, DIALECTS)
-    return _known()[engine]
+    return _CLASSES.get(engine, Dialect).of(facts or server(_engines(), engine))

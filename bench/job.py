@@ -85,7 +85,7 @@ class JobRun:
     ) -> None:  # fmt: skip
         self._plan, self._job, self._launch, self._until, self._inputs = plan, job, launch, until, inputs
         self._reporter, self._cancel, self._shards = reporter, cancel, shards
-        self._dialect = dialect(job.candidate.engine)
+        self._dialect = dialect(job.candidate.engine, job.candidate.facts)
         self._server = Server(launch, self._dialect, folder / LOG if launch.command else None)
         self._pool = Pool(self._server.origin)
         self._scrape = Pool(self._server.origin, spare_files=0)
@@ -269,7 +269,7 @@ async def check_candidate(plan: Plan, candidate: PlanCandidate, folder: Path, in
     Raises ServerError when a server to attach to is not there, NotAllowed when another one answers at the address or
     a file of the model is not the plan's.
     """
-    launch, spoken = candidate.launch, dialect(candidate.engine)
+    launch, spoken = candidate.launch, dialect(candidate.engine, candidate.facts)
     await asyncio.to_thread(check_files, launch, where=f"candidate {candidate.id}")
     server = Server(launch, spoken, folder / f"{candidate.id}.log" if launch.command else None)
     pool = Pool(server.origin)

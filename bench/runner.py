@@ -74,7 +74,7 @@ def jobs_of(plan: Plan) -> list[Job]:
 def check_plan(plan: Plan, *, allow_command: bool) -> None:
     """Refuse a plan before anything starts: unknown engines, commands that are not an engine's, rules that dangle."""
     for candidate in plan.candidates:
-        dialect(candidate.engine)
+        dialect(candidate.engine, candidate.facts)
         check_allowed(candidate.launch, allow=allow_command, where=f"candidate {candidate.id}")
     names = [stage.name for stage in plan.stages]
     for i, stage in enumerate(plan.stages):

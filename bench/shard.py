@@ -25,6 +25,7 @@ from bench.repeat import Load, Share, Target
 from bench.transport import Pool
 from bundle.records import write_records
 from planner.conditions import LoadPoint
+from planner.engine_schema import Server as EngineServer
 from planner.poc import Launch, Stop
 
 WORK, RECORDS = "work.pickle", "records.parquet"
@@ -37,6 +38,7 @@ class Work(NamedTuple):
     """What every shard is told; `server` is the process that is watched, None when it is not ours."""
 
     engine: str
+    facts: EngineServer | None
     launch: Launch
     server: Process | None
     model: str
@@ -75,7 +77,7 @@ class ShardLoad(Load):
     """A share of a load that begins at a common t0 and keeps up its tail until every share has ended."""
 
     def __init__(self, work: Work, share: Share) -> None:
-        spoken = dialect(work.engine)
+        spoken = dialect(work.engine, work.facts)
         server = Watched(work.launch, spoken, work.server)
         target = Target(Pool(server.origin), spoken, server, work.model, work.sampling, work.timeout_s)
         # The share of errors is judged over all shards, in the process that started them.

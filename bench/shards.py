@@ -93,8 +93,9 @@ class ShardedLoad:
     ) -> None:  # fmt: skip
         pid = target.server.pid
         self._work = Work(
-            target.dialect.id, target.server.launch, None if pid is None else process(pid), target.model,
-            target.sampling, target.timeout_s, point, prompts, salt, seed, repeat, stop, e2e_s, inputs, tail,
+            target.dialect.id, target.dialect.facts, target.server.launch, None if pid is None else process(pid),
+            target.model, target.sampling, target.timeout_s, point, prompts, salt, seed, repeat, stop, e2e_s,
+            inputs, tail,
         )  # fmt: skip
         self._number, self._clock, self._on_done = shards, target.pool.clock, on_done
         self._shards: list[_Shard] = []

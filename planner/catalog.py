@@ -14,8 +14,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from planner.catalog_rows import CATALOG_SCHEMA as CATALOG_SCHEMA
 from planner.catalog_rows import Rows, read_rows
+from planner.engine_facts import server
 from planner.engine_files import ENGINES, load_engines, own_engines
-from planner.engine_schema import Engine
+from planner.engine_schema import Engine, Server
 from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
 from planner.units import GB, GIB
@@ -287,6 +288,19 @@ def load_catalog(root: Path | None = None, overlay: Path | None = None, *, toler
     if found.refused and not tolerant:
         raise InputError(found.refused[0].what, where=found.refused[0].where, fix=found.refused[0].fix)
     return found
+
+
+def facts_to_carry(engines: Mapping[str, Engine], name: str) -> Server | None:
+    """What a plan has to tell bench about a server; None where the shipped catalogue says the same.
+
+    Raises UnknownName.
+    """
+    ours = load_catalog().engines
+    known = {**ours, **{e.llama_server.id: e.llama_server for e in ours.values() if e.llama_server}}
+    found = server(engines, name)
+    if known.get(name) == found:
+        return None
+    return Server.model_validate(found.model_dump(include=set(Server.model_fields)))
 
 
 def _stamp(path: Path) -> tuple[str, int]:

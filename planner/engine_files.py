@@ -15,11 +15,17 @@ from pydantic import ValidationError
 from planner.engine_check import faults
 from planner.engine_schema import Engine
 from planner.errors import InputError, UnknownName
-from planner.poc import first_fault
+from planner.faults import first_fault
 from planner.yaml_files import Place, at_line, line_of, parse, parse_guarded, read_text
 
 ENGINES = "engines"
+SHIPPED = Path(__file__).resolve().parent.parent / "catalog" / ENGINES
 FIELDS = "docs/catalog.md lists the fields."
+
+
+def shipped_ids() -> tuple[str, ...]:
+    """Ids of our engines, from the names of their files."""
+    return tuple(sorted(path.stem for path in SHIPPED.glob("*.yaml")))
 
 
 def load_engine(path: Path) -> Engine:

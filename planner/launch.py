@@ -15,9 +15,9 @@ import yaml
 
 from planner.engine_facts import Server
 from planner.engine_schema import FairRun, SafeSetting
-from planner.errors import InputError, UnknownName
+from planner.errors import InputError
 from planner.frozen import Frozen
-from planner.launch_recipes import RECIPES, Step, static_fraction
+from planner.launch_recipes import RECIPES, Step, recipe_of, static_fraction
 from planner.launch_settings import WHY, Flag, LaunchSettings, PurposeId
 from planner.poc import Launch
 
@@ -77,12 +77,10 @@ class LaunchPlan(Frozen):
 def launch(server: Server, settings: LaunchSettings) -> LaunchPlan:
     """The start command of a server for these settings.
 
-    Raises UnknownName for a server without a recipe, InputError when the catalogue lacks a flag that the recipe needs.
+    Raises InputError when the catalogue lacks a flag that the recipe needs.
     """
-    if server.id not in RECIPES:
-        raise UnknownName.from_known("engine with a launch recipe", server.id, RECIPES)
     settings = settings.model_copy(update={"port": settings.port or server.launch.port})
-    recipe, benchmark = RECIPES[server.id], settings.purpose == "benchmark"
+    recipe, benchmark = recipe_of(server), settings.purpose == "benchmark"
     found = [
         *(recipe.benchmark_environment if benchmark else ()),
         *(f for step in recipe.steps if (f := _flag(server, step, settings))),
@@ -92,7 +90,8 @@ def launch(server: Server, settings: LaunchSettings) -> LaunchPlan:
     arguments = [f for f in found if f.flag.startswith("-")]
     lines = [f for f in found if not VARIABLE.match(f.flag) and not f.flag.startswith("-")]
     config_file = (settings.config_file or f"{server.id}.yaml") if lines else ""
-    batch = server.parameters["max_concurrent_sequences"].flag
+    limit = server.parameters.get("max_concurrent_sequences")
+    batch = limit.flag if limit else ""
     return LaunchPlan(
         engine=server.id, name=server.name, version=server.version, purpose=settings.purpose, model=settings.model,
         argv=(*server.launch.command, *_model(server, settings), *(a for f in arguments for a in _words(server, f)),

@@ -11,12 +11,15 @@ from pydantic import Field, ValidationError, model_validator
 
 from planner.condition_line import EVERY_POINT, format_condition, format_test, parse_condition
 from planner.conditions import Condition, LoadPoint
+from planner.engine_files import shipped_ids
+from planner.engine_schema import Server
 from planner.errors import InputError, SchemaTooNew, UnknownName
+from planner.faults import first_fault as first_fault
 from planner.frozen import Frozen, sha256_of
 from planner.loads import fault_in_pairs, without_sweeps
 
 PLAN_SCHEMA = 1
-DIALECTS = ("vllm", "ollama", "llama-server", "sglang", "tensorrt_llm", "tgi", "openai")
+DIALECTS = (*shipped_ids(), "llama-server", "openai")  # what bench speaks without being told more
 
 
 class Container(Frozen):
@@ -66,7 +69,10 @@ class Launch(Frozen):
 
 
 class PlanCandidate(Frozen):
-    """Engine x model plan x hardware with its launch; `contract` is the candidate part of the contract."""
+    """Engine x model plan x hardware with its launch; `contract` is the candidate part of the contract.
+
+    `facts` is what bench has to know of an engine that its own catalogue lacks, or has otherwise.
+    """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$")
     role: Literal["baseline", "favourite", "challenger"]
@@ -75,6 +81,13 @@ class PlanCandidate(Frozen):
     launch: Launch
     contract: dict[str, str] = {}
     bound_tok_s: dict[str, float] = {}
+    facts: Server | None = None
+
+    @model_validator(mode="after")
+    def _facts_are_the_engines(self) -> PlanCandidate:
+        if self.facts and self.facts.id != self.engine:
+            raise ValueError(f"facts: they are those of {self.facts.id!r}, the engine is {self.engine!r}.")
+        return self
 
 
 class Hypothesis(Frozen):
@@ -107,8 +120,7 @@ class Stage(Frozen):
 
 
 class Stop(Frozen):
-    """When a load point ends early; `saturation_s` is how long queue and wait must grow in an open loop, None for ever.
-    """
+    """When a load point ends early; `saturation_s` is how long queue and wait must grow in an open loop, None for ever."""
 
     max_point_s: float = Field(default=900, gt=0)
     max_error_share: float = Field(default=0.5, ge=0, le=1)
@@ -162,7 +174,7 @@ class Plan(Frozen):
                         str(UnknownName.from_known("load point", name, points, where=f"stage {stage.name}"))
                     )
         for candidate in self.candidates:
-            if candidate.engine not in DIALECTS:
+            if candidate.facts is None and candidate.engine not in DIALECTS:
                 where = f"candidate {candidate.id}"
                 raise ValueError(str(UnknownName.from_known("engine", candidate.engine, DIALECTS, where=where)))
         stages = [s.name for s in self.stages]
@@ -209,8 +221,8 @@ class Plan(Frozen):
         """SHA-256 of the canonical JSON of the plan; what came into plans later counts only where it is stated."""
         data = self.model_dump(mode="json")
         data["load_points"] = [p.stated() for p in self.load_points]
-        for part in (data, data["stop"], *(c["launch"] for c in data["candidates"])):
-            for name in ("budget_min", "tokenizer_dir", "container", "files", "saturation_s"):
+        for part in (data, data["stop"], *data["candidates"], *(c["launch"] for c in data["candidates"])):
+            for name in ("budget_min", "tokenizer_dir", "container", "files", "saturation_s", "facts"):
                 if name in part and not part[name]:
                     del part[name]
         return sha256_of(data)
@@ -275,15 +287,3 @@ def plan_from_yaml(text: str, *, where: str = "plan") -> Plan:
         raise InputError(f"a field is missing or of the wrong form: {e}.", where=where) from None
     except ValidationError as e:
         raise InputError(first_fault(e), where=where) from None
-
-
-def first_fault(error: ValidationError) -> str:
-    """The first fault of a pydantic error as one sentence: field, what was given, what would be right."""
-    first = error.errors()[0]
-    place = ".".join(str(p) for p in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "value_error":
-        return message if not place else f"{place}: {message}"
-    given = first.get("input")
-    shown = f" (given: {given!r})" if isinstance(given, str | int | float | bool) else ""
-    return f"{place}: {message[0].lower()}{message[1:]}{shown}."

@@ -14,6 +14,7 @@ from bench.emulator.metrics import capacity_line
 from bench.emulator.server import Emulator
 from bench.emulator.settings import FAULTS, FIXED, TIMINGS, Settings, read_fault
 from bench.emulator.sizing import read_sizing
+from planner.engine_files import load_engine
 from planner.errors import InputError
 from planner.poc import DIALECTS
 from planner.step_time import StepTime
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=8000, help="0 lets the system choose")
     add("--model", default=d.model, help="model name to answer to")
     add("--engine", default=d.engine, metavar="NAME",
-        help=f"whose metric names, stream and tokenise endpoint: {', '.join(DIALECTS)}")  # fmt: skip
+        help=f"whose metrics, stream and tokenise endpoint: {', '.join(DIALECTS)}, or a .yaml of your own")  # fmt: skip
     add("--policy", choices=TIMINGS, default=d.timing,
         help="fixed: every request by itself; the others run steps of a batch with KV blocks")  # fmt: skip
     add("--ttft-ms", type=float, default=d.ttft_ms, help="fixed: from admission to the first token")
@@ -74,10 +75,12 @@ def settings_of(options: argparse.Namespace) -> Settings:
         path, _, plan = o.plan_sizing.partition(":")
         sized = read_sizing(Path(path), plan)
         step, slots, kv_tokens = sized.step, sized.slots, sized.kv_tokens
+    facts = load_engine(Path(o.engine)) if o.engine.endswith(".yaml") else None
     return Settings(
-        model=o.model, engine=o.engine, timing=o.policy, ttft_ms=o.ttft_ms, itl_ms=o.itl_ms, spread=o.spread,
-        seed=o.seed, step=step, slots=slots if o.slots is None else o.slots,
-        kv_tokens=kv_tokens if o.kv_tokens is None else o.kv_tokens, block_size=o.block_size,
+        model=o.model, engine=facts.id if facts else o.engine, facts=facts, timing=o.policy,
+        ttft_ms=o.ttft_ms, itl_ms=o.itl_ms, spread=o.spread, seed=o.seed, step=step,
+        slots=slots if o.slots is None else o.slots, kv_tokens=kv_tokens if o.kv_tokens is None else o.kv_tokens,
+        block_size=o.block_size,
         token_budget=o.token_budget, max_model_len=o.max_model_len, tokens_per_chunk=o.tokens_per_chunk,
         reasoning_tokens=o.reasoning_tokens, crlf=o.crlf, truth=o.truth, fault=fault, fault_after=after,
         fault_times=times,
@@ -114,7 +117,7 @@ async def _serve(settings: Settings, host: str, port: int, *, as_json: bool) -> 
     if as_json:
         print(json.dumps({"url": f"http://{host}:{emulator.port}", "model": settings.model}), flush=True)
     else:
-        facts = dialect(settings.engine).facts
+        facts = dialect(settings.engine, settings.facts).facts
         pattern = facts.log_patterns.get("kv_capacity") if facts else None
         if pattern:
             print(capacity_line(pattern, settings), flush=True)

@@ -44,7 +44,7 @@ class Emulator:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._dialect = dialect(settings.engine)
+        self._dialect = dialect(settings.engine, settings.facts)
         self._turns, self._counters = self._fresh()
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()

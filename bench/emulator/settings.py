@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from planner.batching import POLICIES, Limits
+from planner.engine_schema import Server
 from planner.errors import InputError, UnknownName
 from planner.step_time import StepTime
 
@@ -51,6 +52,7 @@ class Settings:
 
     model: str = "emulated"
     engine: str = "vllm"
+    facts: Server | None = None  # of an engine that the catalogue lacks
     timing: str = FIXED
     ttft_ms: float = 100.0
     itl_ms: float = 20.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.engine_facts import Server, load_engines, server
-from planner.errors import InputError, UnknownName
+from planner.errors import InputError
 from planner.launch import RECIPES, LaunchSettings, fairness, launch
 from planner.launch_settings import PURPOSES
 
@@ -143,9 +143,10 @@ def test_a_plan_file_takes_the_launch_as_it_is() -> None:
     }  # fmt: skip
 
 
-def test_an_engine_without_a_recipe_and_a_missing_flag_are_named() -> None:
-    with pytest.raises(UnknownName, match="recipe"):
-        launch(ENGINES["vllm"].model_copy(update={"id": "sixth"}), NORTIA)
+def test_an_engine_without_a_recipe_gets_the_flags_that_its_file_names_and_a_missing_one_is_told() -> None:
+    sixth = ENGINES["vllm"].model_copy(update={"id": "sixth"})
+    assert {"--max-model-len", "--max-num-seqs"} < set(launch(sixth, NORTIA).argv)
+    assert "--gpu-memory-utilization" not in launch(sixth, NORTIA).argv  # what a fraction means is not known of it
     bare = ENGINES["vllm"].model_copy(update={"parameters": {
         k: v for k, v in ENGINES["vllm"].parameters.items() if k != "seed"
     }})  # fmt: skip
