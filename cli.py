@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.engine_facts import age
 from planner.errors import FliplineError, InputError
 from planner.poc import plan_to_yaml
 from planner.requirements import Requirements
 from planner.units import format_duration
 from services.arrivals import Arrived, bring_in, bring_in_usage
+from services.catalog_check import check_catalog
 from services.exporting import export_all
 from services.own_models import add_model, find, summary
 from services.plans import draft_plan
@@ -25,7 +25,7 @@ from services.shipped import install_shipped
 from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
 from services.what_if import asked_answer, case_answers
-from services.workspace import Workspace, home_folder, now, open_catalog, open_workspace
+from services.workspace import Workspace, home_folder, now, open_workspace
 from ui.engine_terminal import print_score, score_json
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
@@ -185,21 +185,11 @@ def adr_export(ws: Workspace, args: argparse.Namespace) -> int:
 
 
 def catalog_check(home: Path | None) -> int:
-    """Whether the catalogue with this workspace's own entries can be read, and which engines' facts are stale."""
-    try:
-        found = open_catalog(home)
-    except FliplineError as e:
-        say(f"BROKEN {e}")
-        return FAILS
-    own = home_folder(home) / "catalog"
-    say(f"{len(found.models)} models, {len(found.gpus)} GPUs, {len(found.engines)} engines can be read"
-        f"{f', own entries from {own} included' if own.is_dir() else ''}.")  # fmt: skip
-    for refusal in found.refused:
-        say(f"BROKEN {refusal.sentence}")
-    for engine in found.engines.values():
-        how_old = age(engine, now().date())
-        say(f"{'STALE' if how_old.stale else 'current'} {how_old.sentence}")
-    return FAILS if found.refused else OK
+    """Whether the catalogue with this workspace's own entries is whole, and which engines' facts are stale."""
+    found = check_catalog(home_folder(home), now().date())
+    for line in found.lines():
+        say(line)
+    return FAILS if found.broken else OK
 
 
 CASE = Argument("--case", {"required": True, "metavar": "SLUG", "help": "the case, as in nortia"})
