@@ -1,4 +1,4 @@
-"""The terminal entry: size, score, plan, take-in, verdicts, usage, adr, catalog. The same calls as the pages.
+"""The terminal entry: size, score, plan, launch, take-in, verdicts, usage, adr, catalog. The same calls as the pages.
 
 Exit codes: 0 all well, 1 something fails or is broken, 2 the input was wrong (one sentence on stderr).
 """
@@ -18,6 +18,7 @@ from planner.units import format_duration
 from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.catalog_check import check_catalog
 from services.exporting import export_all
+from services.launches import Weights, start
 from services.own_models import add_model, find, summary
 from services.plans import draft_plan
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
@@ -27,6 +28,7 @@ from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses
 from services.what_if import asked_answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
 from ui.engine_terminal import print_score, score_json
+from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
 
@@ -95,6 +97,17 @@ def plan(ws: Workspace, args: argparse.Namespace) -> int:
         say(f"{args.out}: {what}.")
     else:
         sys.stdout.write(body.decode())
+    return OK
+
+
+def launch(ws: Workspace, args: argparse.Namespace) -> int:
+    """How one server is started for a case, as a command, a container, Kubernetes objects or a systemd unit."""
+    weights = Weights(args.revision, args.gguf)
+    form = start(ws, required(ws, args.case)[1], args.engine, args.form, args.purpose, weights)
+    if args.json:
+        as_json(form.model_dump(mode="json"))
+    else:
+        print_launch(form, args.out)
     return OK
 
 
@@ -223,6 +236,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (
         CASE, Argument("--out", {"type": Path, "metavar": "FILE", "help": "write it there (default: print it)"}),
         Argument("--draft", {"action": "store_true", "help": "a fresh draft although one is stored"}))),
+    Command("launch", launch, "how a server is started: command, container, Kubernetes or systemd", LAUNCH_EXAMPLE,
+            (CASE, *LAUNCH_ARGUMENTS, JSON)),
     Command("take-in", take_in, "take in result bundles, a folder or a .zip", "take-in --case nortia results/", (
         CASE, BY, Argument("path", {"type": Path, "metavar": "PATH", "help": "folder that bench wrote to, or .zip"}))),
     Command("verdicts", verdicts, "hypotheses and flip conditions today; exit code 1 when one fails or fired",

@@ -12,6 +12,7 @@ from planner.errors import FliplineError
 from planner.launch import LaunchPlan, fairness
 from planner.poc import Plan
 from planner.units import format_duration
+from services.launches import Weights
 from services.plans import (
     AS_DERIVED,
     Drafted,
@@ -22,9 +23,12 @@ from services.plans import (
     unstated_fields,
     upload_plan,
 )
+from services.scores import case_proposals, case_score
+from ui import launch_forms
 from ui.cached import workspace
+from ui.engine_proposals import proposals
 from ui.parts import flash, go_to, head, kind_badge, next_step, plain, shown_errors
-from ui.session import open_case, signed
+from ui.session import open_case, signed, take_proposal, taken_proposals
 from ui.text import t
 
 GENERATORS = ("same machine", "another machine")
@@ -69,7 +73,8 @@ def choices_form() -> PlanChoices:
             t("Requests per load point, at least"), 4, 10_000, max(4, was.requests_per_point), key=f"{key}-requests"
         )
         st.form_submit_button(t("Show the plan"), icon=":material/visibility:")
-    return PlanChoices(revision.strip(), gguf.strip(), place, starts, repeats, requests)
+    proposals_in = tuple(dict.fromkeys((*was.proposals, *taken_proposals(slug))))
+    return PlanChoices(revision.strip(), gguf.strip(), place, starts, repeats, requests, proposals_in)
 
 
 def hypotheses(plan: Plan) -> None:
@@ -211,6 +216,13 @@ if state.plan_is_stale:
         icon=":material/history:",
     )
 
+
+def take(proposal: str) -> None:
+    """Take a proposal into the draft and show that."""
+    take_proposal(slug, proposal)
+    st.session_state[f"view-{slug}"] = "draft"
+
+
 choices = choices_form()
 drafted: Drafted | None = None
 try:
@@ -234,6 +246,7 @@ if (
 ):
     with shown_errors():
         save_plan(ws, state.case.id, drafted.plan, name)
+        st.session_state.pop(f"taken-{slug}", None)
         flash(t("The plan is stored. Download the file, or measure here."))
         st.rerun()
 
@@ -248,6 +261,8 @@ if plan:
         )  # fmt: skip
     st.subheader(t("Hypotheses"))
     hypotheses(plan)
+    st.markdown(f"**{t('Proposed, and not in the plan')}**")
+    proposals(case_proposals(r, case_score(ws, r)), plan, take, "take")
     st.subheader(t("Stages and load points"))
     stages(plan)
     st.subheader(t("Contract"))
@@ -259,6 +274,9 @@ if plan:
         fair(explained_here)
     else:
         commands(plan)
+    if drafted:
+        st.subheader(t("Start it"))
+        launch_forms.show(ws, r, slug, Weights(choices.model_revision, choices.gguf_file))
 
 with st.expander(t("Bring in an edited plan file"), icon=":material/upload:"):
     file = st.file_uploader(t("Plan file (YAML)"), type=["yaml", "yml"], key=f"upload-{slug}")

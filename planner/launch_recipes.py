@@ -74,6 +74,12 @@ def _yes_or_no(s: LaunchSettings) -> str:
     return "true" if s.prefix_caching else "false"
 
 
+def _cache_why(s: LaunchSettings) -> str:
+    if s.purpose == "production" and s.prefix_caching:
+        return "a prompt that begins like an earlier one is not computed again"
+    return s.why("prefix_caching")
+
+
 def _all_slots(s: LaunchSettings) -> str:
     return str(s.max_num_seqs * s.max_model_len)
 
@@ -154,7 +160,7 @@ _SEED = Step("seed", _benchmark(_number("seed")), "runs can be repeated")
 _DEVICES = Step(
     "tensor_parallel", lambda s: str(s.tensor_parallel) if s.tensor_parallel > 1 else None, "tensor_parallel"
 )
-_CACHE_ON = Step("prefix_caching", _if(_cache_on), "prefix_caching")
+_CACHE_ON = Step("prefix_caching", _if(_cache_on), _cache_why)
 _CACHE_OFF = Step("prefix_caching", _if(_cache_off), "prefix_caching", off=True)
 _REPORT = Step("cached_tokens_report", _always(), "cached tokens are reported with each answer")
 _NEUTRAL = "the model's file must not change the sampling"
@@ -193,7 +199,7 @@ RECIPES: dict[str, Recipe] = {
             *_ADDRESS, _NAME, _LENGTH, _BATCH, _STEP_TOKENS, _DEVICES,
             Step("gpu_memory_fraction", memory_fraction("tensorrt_llm"), _memory_why("tensorrt_llm")),
             Step("kv_cache_dtype", _kv("tensorrt_llm"), "kv_cache_dtype"),
-            Step("prefix_caching", _yes_or_no, "prefix_caching"),
+            Step("prefix_caching", _yes_or_no, _cache_why),
             Step("mix_prefill_decode", _always("true"), "a long prompt is cut and must not take a whole step"),
             Step("metrics_enable", _always("true"), "the metrics page answers 404 without it"),
         ),
@@ -209,7 +215,7 @@ RECIPES: dict[str, Recipe] = {
             Step("gpu_memory_fraction", memory_fraction("tgi"), _memory_why("tgi")),
             Step("kv_cache_dtype", _kv("tgi"), "kv_cache_dtype"),
             _CONVERT, _DEVICES,
-            Step("prefix_caching", _yes_or_no, "prefix_caching"),
+            Step("prefix_caching", _yes_or_no, _cache_why),
         ),
     ),
     "llama-server": Recipe(

@@ -66,6 +66,7 @@ def container(server: Server, settings: LaunchSettings, place: Place) -> Written
         *image_notes(server, settings),
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),
         f"{place.models} must belong to user {place.user_id}; the model has to be there or is downloaded to it.",
+        *((f"Put {server.id}.yaml into {place.settings} first.",) if made.config else ()),
     )
     files = {f"{server.id}.yaml": made.config} if made.config else {}
     text = "\n".join(["#!/bin/sh", *head(made, notes), "set -eu",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from planner.capacity import Sizing
@@ -10,8 +10,7 @@ from planner.engine_facts import Engine, Server, server
 from planner.errors import NotAllowed
 from planner.gates import RunForm
 from planner.launch import LaunchPlan, launch
-from planner.launch_forms import StartForm, start_form
-from planner.launch_recipes import RECIPES
+from planner.launch_forms import FORMS, StartForm, start_form
 from planner.launch_settings import LaunchSettings, PurposeId
 from planner.requirements import Requirements
 from planner.scoring import Score
@@ -48,9 +47,9 @@ def run_form(score: Score, engine: str) -> RunForm:
 
 
 def startable(ws: Workspace, score: Score) -> dict[str, Server]:
-    """Every server that can be started for a case, by id: its engine reads the model and has a recipe."""
+    """Every server that can be started for a case, by id: its engine reads a form of the model."""
     engines = [c.engine for c in score.candidates if c.form]
-    names = dict.fromkeys(n for e in engines for n in (e, SERVER_OF.get(e, e)) if n in RECIPES)
+    names = dict.fromkeys(n for e in engines for n in (e, SERVER_OF.get(e, e)))
     return {n: server(ws.catalog.engines, n) for n in names}
 
 
@@ -125,11 +124,20 @@ def launch_of(
 def start(
     ws: Workspace, r: Requirements, server_id: str, form: str, purpose: PurposeId, weights: Weights = NOT_STATED
 ) -> StartForm:
-    """One server of a case, ready to be saved.
+    """One server of a case in one form, ready to be saved.
 
     Raises UnknownName for a server or form, NotAllowed when the engine reads no form of the model or it does not fit.
     """
+    return start_forms(ws, r, server_id, purpose, weights, (form,))[0]
+
+
+def start_forms(
+    ws: Workspace, r: Requirements, server_id: str, purpose: PurposeId, weights: Weights = NOT_STATED,
+    forms: Sequence[str] = tuple(FORMS),
+) -> tuple[StartForm, ...]:  # fmt: skip
+    """One server of a case in several forms; raises as `start` does."""
     sizing, score, found = favourite_sizing(ws, r), case_score(ws, r), server(ws.catalog.engines, server_id)
     if sizing.inputs is None:
         raise NotAllowed(sizing.sentence, where="launch", fix="Change the model plan or the hardware first.")
-    return start_form(found, settings_of(score, r, sizing, found, purpose, weights), form)
+    settings = settings_of(score, r, sizing, found, purpose, weights)
+    return tuple(start_form(found, settings, form) for form in forms)

@@ -10,7 +10,7 @@
 #   -c 49152: KV for all slots: slots times tokens of one request
 #   -b 2048: tokens in one step, stated because the default depends on the GPU
 #   --cache-type-k f16: precision of the KV cache in the sizing
-#   --cache-prompt: stated, so that every candidate has the same
+#   --cache-prompt: a prompt that begins like an earlier one is not computed again
 #   --metrics: the metrics page is off by default
 #   --cors-origins localhost: pages of other origins may not call it
 #   --no-cors-credentials: a browser sends no credentials along

@@ -3,6 +3,7 @@
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! Digest not known: pin it before use. After `docker pull nvcr.io/nvidia/tensorrt-llm/release:1.2.1`, `docker image inspect --format '{{index .RepoDigests 0}}' nvcr.io/nvidia/tensorrt-llm/release:1.2.1` prints it. The tag: tag by the documented scheme, not pulled.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
+# ! Put tensorrt_llm.yaml into /etc/llm first.
 # Why each setting has its value:
 #   TRTLLM_NO_USAGE_STATS 1: no usage reports leave the machine
 #   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either

@@ -13,7 +13,7 @@
 #   --max_num_tokens 2048: tokens in one step, stated because the default depends on the GPU
 #   kv_cache_config.free_gpu_memory_fraction 0.710: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of what is free after weights and activations
 #   kv_cache_config.dtype auto: precision of the KV cache in the sizing
-#   kv_cache_config.enable_block_reuse true: stated, so that every candidate has the same
+#   kv_cache_config.enable_block_reuse true: a prompt that begins like an earlier one is not computed again
 #   enable_chunked_prefill true: a long prompt is cut and must not take a whole step
 #   return_perf_metrics true: the metrics page answers 404 without it
 set -eu

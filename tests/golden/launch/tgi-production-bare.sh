@@ -3,7 +3,7 @@
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! API_KEY: export it before the start. A key covers generation and /tokenize; open without it: /health, /ping, /info, /metrics, /v1/models, /chat_tokenize, /docs.
 # Why each setting has its value:
-#   PREFIX_CACHING true: stated, so that every candidate has the same
+#   PREFIX_CACHING true: a prompt that begins like an earlier one is not computed again
 #   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
 #   --hostname 127.0.0.1: reachable from this machine only
 #   --port 3000: where the client sends

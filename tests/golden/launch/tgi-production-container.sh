@@ -5,7 +5,7 @@
 # ! API_KEY: lines NAME=key in /etc/llm/tgi.env, readable by root only. A key covers generation and /tokenize; open without it: /health, /ping, /info, /metrics, /v1/models, /chat_tokenize, /docs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 # Why each setting has its value:
-#   PREFIX_CACHING true: stated, so that every candidate has the same
+#   PREFIX_CACHING true: a prompt that begins like an earlier one is not computed again
 #   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
 #   --hostname 0.0.0.0: inside the container; its port is published on 127.0.0.1 only
 #   --port 3000: where the client sends

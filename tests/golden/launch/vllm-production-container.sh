@@ -17,7 +17,7 @@
 #   --max-num-batched-tokens 2048: tokens in one step, stated because the default depends on the GPU
 #   --gpu-memory-utilization 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total; weights, KV cache, activations and graphs are inside
 #   --kv-cache-dtype auto: precision of the KV cache in the sizing
-#   --enable-prefix-caching: stated, so that every candidate has the same
+#   --enable-prefix-caching: a prompt that begins like an earlier one is not computed again
 #   --enable-prompt-tokens-details: cached tokens are reported with each answer
 #   --no-enable-log-requests: request parameters stay out of the log, stated so that no later default changes it
 #   --disable-access-log-for-endpoints /health,/metrics: probes and scrapes do not fill the log
