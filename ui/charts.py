@@ -228,6 +228,37 @@ def cumulative(
     return alt.layer(lines, rule.encode(x="seconds:Q")).properties(height=260)
 
 
+def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float] | None, log: bool) -> alt.LayerChart:
+    """Who comes first along one requirement; `frame` has engine, name, low, high, words. What is stated is outlined."""
+    order = list(dict.fromkeys(frame["engine"]))
+    names = dict(zip(frame["engine"], frame["name"], strict=True))
+    ends = [float(frame["low"].min()), float(frame["high"].max())]
+    x = alt.Scale(domain=ends, nice=False, **({"type": "log", "base": 2} if log else {}))
+    bands = (
+        alt.Chart(frame)
+        .mark_bar(height=30, stroke="white", strokeWidth=1)
+        .encode(
+            x=alt.X("low:Q", scale=x, title=x_title, axis=alt.Axis(format="d" if log else "%", grid=False)),
+            x2="high:Q",
+            color=alt.Color("name:N", title=None, legend=alt.Legend(orient="top"), scale=alt.Scale(
+                domain=[names[e] for e in order], range=_colours(order))),
+            tooltip=[alt.Tooltip("name:N", title=t("Comes first")), alt.Tooltip("words:N", title=t("From, to"))],
+        )
+    )  # fmt: skip
+    if stated is None:
+        return alt.layer(bands).properties(height=46)
+    asked = pd.DataFrame({"low": [max(stated[0], ends[0])], "high": [min(stated[1], ends[1])]})
+    if stated[0] == stated[1]:
+        mark = alt.Chart(asked).mark_rule(color=REQUIRED_COLOUR, strokeWidth=3).encode(x=alt.X("low:Q", scale=x))
+    else:
+        mark = (
+            alt.Chart(asked)
+            .mark_bar(height=40, fillOpacity=0, stroke=REQUIRED_COLOUR, strokeWidth=2)
+            .encode(x=alt.X("low:Q", scale=x), x2="high:Q")
+        )
+    return alt.layer(bands, mark).properties(height=46)
+
+
 def timeline(frame: pd.DataFrame, *, y_title: str, x_title: str = "Seconds since the repeat began") -> alt.Chart:
     """A server metric over seconds; `frame` has t_s, value, name."""
     return (

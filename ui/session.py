@@ -49,3 +49,13 @@ def open_case() -> CaseState:
     """The case that is chosen, as it stands now."""
     slug = st.session_state.get("case") or workspace().store.cases.all()[0].slug
     return state(slug)
+
+
+def taken_proposals(slug: str) -> tuple[str, ...]:
+    """Proposals that were taken into the draft of a case's plan and are not stored with it yet."""
+    return tuple(st.session_state.get(f"taken-{slug}", ()))
+
+
+def take_proposal(slug: str, proposal: str) -> None:
+    """Take a proposal into the draft of a case's plan; the plan stores it when it is saved."""
+    st.session_state[f"taken-{slug}"] = tuple(dict.fromkeys((*taken_proposals(slug), proposal)))

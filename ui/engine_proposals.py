@@ -1,0 +1,46 @@
+"""Hypotheses that the score proposes: why each is asked, what it tests, and one click that takes it into the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from planner.condition_line import format_condition
+from planner.poc import Plan
+from planner.proposals import Proposal
+from ui.parts import plain
+from ui.text import t
+
+ORIGINS = {
+    "unknown gate": ":blue-badge[:material/help: unknown gate]",
+    "open requirement": ":violet-badge[:material/question_mark: open requirement]",
+    "close race": ":orange-badge[:material/sports_score: close race]",
+    "thin evidence": ":gray-badge[:material/blur_on: thin evidence]",
+}
+
+
+def proposals(asked: Sequence[Proposal], plan: Plan | None, take: Callable[[str], None], key: str) -> None:
+    """What no plan covers yet comes first, each with its button; what a plan covers is named with its hypothesis."""
+    covered = {p.id: p.covered_by(plan) if plan else None for p in asked}
+    for p in (p for p in asked if not covered[p.id]):
+        with st.container(border=True):
+            with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+                st.markdown(f"{t(ORIGINS[p.origin])} {plain(p.why)}")
+                st.button(t("Take into the plan"), icon=":material/playlist_add:", key=f"{key}-{p.id}", on_click=take,
+                          args=(p.id,))  # fmt: skip
+            st.markdown(f"**{plain(p.id)}** {plain(p.hypothesis.statement)}")
+            st.code("\n".join(format_condition(c) for c in p.hypothesis.conditions), language=None)
+            st.caption(
+                t("How: {method} **If rejected:** {rejected}", method=plain(p.hypothesis.method),
+                  rejected=plain(p.hypothesis.if_rejected))
+            )  # fmt: skip
+    done = [p for p in asked if covered[p.id]]
+    if done:
+        with st.expander(t("Already in the plan ({n})", n=len(done)), icon=":material/playlist_add_check:"):
+            for p in done:
+                st.markdown(
+                    f"- {t(ORIGINS[p.origin])} {plain(p.hypothesis.statement)} · **{plain(covered[p.id] or '')}**"
+                )
+    if not asked:
+        st.markdown(t("Every gate is settled and no rating is thin enough to need a test of its own."))
