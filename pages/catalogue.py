@@ -52,6 +52,8 @@ def table(rows: list[dict[str, object]], figures: tuple[str, ...], alt: str) -> 
     st.dataframe(pd.DataFrame(rows), hide_index=True, alt=alt, column_config=columns, height=height)
 
 
+for refusal in ws.catalog.refused:
+    st.error(plain(t("An own entry was left out: {sentence}", sentence=refusal.sentence)), icon=":material/block:")
 engines, gpus, models, own, notice = st.tabs([t("Engines"), t("GPUs"), t("Models"), t("Own entries"), t("Notice")])
 with engines:
     rows = []
@@ -79,6 +81,18 @@ with engines:
         t("Traps and reports of"), list(ws.catalog.engines), format_func=lambda i: ws.catalog.engines[i].name
     )
     engine = ws.catalog.engines[chosen]
+    with st.expander(t("What was read about it")):
+        sources = [
+            {
+                t("Source"): name,
+                t("Version"): source.version,
+                t("Read on"): str(source.read_on),
+                t("What it says"): source.read,
+                t("Address"): source.address,
+            }
+            for name, source in engine.sources.items()
+        ]
+        table(sources, (), t("Sources of an engine's facts"))
     for trap in engine.traps:
         st.markdown(f"- {plain(trap.text)}  \n  :small[{plain(trap.source)}]")
     for report in engine.hardware.reports:
@@ -136,10 +150,11 @@ with own:
     st.subheader(t("Entries by hand"))
     st.markdown(
         t(
-            "Put {models} or {gpus} into {folder}. An entry with a known id changes the fields that it states, one "
-            "with a new id is added. They are read when the app starts; {command} says whether they are right.",
-            models="`models.yaml`", gpus="`gpus.yaml`", folder=f"`{ws.home / 'catalog'}`",
-            command="`python cli.py catalog check`",
+            "Put {models}, {gpus} or {engines} into {folder}. An entry with a known id changes the fields that it "
+            "states, one with a new id is added. They are read when the app starts; {command} says whether they are "
+            "right.",
+            models="`models.yaml`", gpus="`gpus.yaml`", engines="`engines/NAME.yaml`",
+            folder=f"`{ws.home / 'catalog'}`", command="`python cli.py catalog check`",
         )
     )  # fmt: skip
     st.code(OWN_GPU, language="yaml")

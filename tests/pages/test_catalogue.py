@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from services.workspace import open_workspace
 from tests.pages.conftest import Launch
+from tests.planner.fictitious import facts, put
 from tests.planner.test_model_config import LLAMA
 
 
@@ -85,3 +86,13 @@ def test_a_folder_and_a_hub_id_have_fields_of_their_own(section: AppTest, tmp_pa
     app.text_input(key="own-hub").set_value("no-owner")
     app = next(b for b in app.button if b.label == "Read").click().run()
     assert "is no hub id" in said(app)
+
+
+def test_a_bad_own_file_is_told_and_the_rest_of_the_catalogue_is_there(home: Path, launch: Launch) -> None:
+    put(home / "catalog", facts())
+    put(home / "catalog", "name: vLLM\ncolour: red\n", "vllm.yaml")
+    app = launch("catalogue")
+    assert not app.exception
+    assert "engines/vllm.yaml, line 2: colour: is no field here" in said(app)
+    engines = next(d.value for d in app.dataframe if "Licence" in d.value.columns)
+    assert {"SwiftServe 2.1", "vLLM 0.33.0"} < set(engines["Engine"])

@@ -1,0 +1,68 @@
+"""Write the generated tables of docs/catalog.md from the schema; with --check, say whether they are current."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import planner.catalog  # noqa: E402
+import planner.engine_schema  # noqa: E402
+from planner.engine_schema import PERFORMANCE_AXES  # noqa: E402
+from planner.frozen import Frozen  # noqa: E402
+from planner.weighting import CRITERIA  # noqa: E402
+from scripts.definitions import table  # noqa: E402
+
+OF_THE_PROGRAM = {"Catalog", "Refusal"}  # what reading gives; no file holds them
+
+
+def classes(module: ModuleType) -> list[type[Frozen]]:
+    """The classes of a schema in the order in which the file defines them."""
+    return [c for c in vars(module).values()
+            if inspect.isclass(c) and issubclass(c, Frozen) and c.__module__ == module.__name__
+            and c.__name__ not in OF_THE_PROGRAM]  # fmt: skip
+
+
+def described(c: type[Frozen]) -> str:
+    """One class: its docstring, and a row per field of its own."""
+    inherited = {name for base in c.__mro__[1:] if issubclass(base, Frozen) for name in base.model_fields}
+    rows = [(f"`{name}`", f"`{c.__annotations__[name]}`".replace("|", "\\|"), "yes" if f.is_required() else "")
+            for name, f in c.model_fields.items() if name not in inherited]  # fmt: skip
+    base = next((b for b in c.__bases__ if b is not Frozen and issubclass(b, Frozen)), None)
+    also = f"\n\nAnd every field of {base.__name__}." if base else ""
+    return (
+        f"#### {c.__name__}\n\n{inspect.cleandoc(c.__doc__ or '')}\n\n{table(('field', 'form', 'needed'), rows)}{also}"
+    )
+
+
+def blocks() -> dict[str, str]:
+    """The generated blocks by marker."""
+    vllm = planner.catalog.load_catalog().engine("vllm")
+    criteria = [(f"`{name}`", "weighed" if name in CRITERIA else "shown", "yes" if name in PERFORMANCE_AXES else "")
+                for name in vllm.axes]  # fmt: skip
+    return {
+        "criteria": table(("criterion", "in the score", "about performance"), criteria),
+        "engines": "\n\n".join(map(described, reversed(classes(planner.engine_schema)))),
+        "models and gpus": "\n\n".join(map(described, classes(planner.catalog))),
+    }
+
+
+def render(text: str) -> str:
+    """The document with its blocks filled in."""
+    for name, body in blocks().items():
+        pattern = rf"<!-- {name} -->\n.*?<!-- /{name} -->"
+        text = re.sub(pattern, lambda _, n=name, b=body: f"<!-- {n} -->\n{b}\n<!-- /{n} -->", text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    path = ROOT / "docs" / "catalog.md"
+    old = path.read_text(encoding="utf-8")
+    if "--check" in sys.argv:
+        sys.exit(0 if render(old) == old else "docs/catalog.md is not current: run python scripts/catalog_schema.py")
+    path.write_text(render(old), encoding="utf-8")
