@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from perf.predicted import Predicted
-from perf.truth_names import gpu_of, kv_dtype_of, model_of, quantization_of
+from perf.predicted import Predicted, Unpredictable
+from perf.truth_names import engine_of, gpu_of, kv_dtype_of, model_of, number_of, quantization_of
 from planner.catalog import Catalog, Gpu, Model
 from planner.errors import InputError
 from planner.kv_blocks import EngineKv, engine_kv
@@ -16,16 +16,21 @@ from planner.quantization import QUANTIZATIONS, Quantization
 from planner.units import GIB
 
 Row = Mapping[str, str]
+REPORTED = {
+    "weights_gib": "weights_gib_reported", "kv_tokens": "kv_tokens_reported",
+    "max_concurrency": "max_concurrency_reported", "kv_cache_gib": "kv_cache_gib_reported",
+}  # fmt: skip
+FIGURES = tuple(REPORTED.values())
+COLUMNS = (
+    "source_url", "engine", "engine_version", "model", "gpu", "gpu_mem_gib", "dtype_weights", "dtype_kv", "tp",
+    "max_model_len", "gpu_memory_utilization", *FIGURES, "notes",
+)  # fmt: skip
 # From this version on the log's token figure is requests of full length times that length.
 TOKENS_BY_REQUESTS_FROM = (0, 24)
 # From this version on states of linear layers are cached with prefixes, a second block per request.
 STATES_CACHED_FROM = (0, 24)
 WHOLE_PROMPTS_BEFORE = (0, 8)
 MOST_DRAFTED = 8
-
-
-class Unpredictable(Exception):
-    """Why a row gets no prediction."""
 
 
 class Stated(NamedTuple):
@@ -47,32 +52,29 @@ def predict(rows: Iterable[Row], catalog: Catalog) -> list[Predicted]:
     """One entry per figure that a row reports: weights_gib, kv_tokens, max_concurrency, kv_cache_gib, per device.
 
     Tokens and requests come from the KV memory that the row reports, kv_cache_gib from its settings. A figure that
-    cannot be predicted has `predicted` None and the reason.
+    cannot be predicted has `predicted` None and the reason, and so has a row that reports none.
     """
-    return [_predicted(row, name, column, catalog) for row in rows for name, column in COLUMNS if row.get(column)]
+    return [p for row in rows for p in _row(row, catalog)]
 
 
-COLUMNS = (
-    ("weights_gib", "weights_gib_reported"),
-    ("kv_tokens", "kv_tokens_reported"),
-    ("max_concurrency", "max_concurrency_reported"),
-    ("kv_cache_gib", "kv_cache_gib_reported"),
-)
+def _row(row: Row, catalog: Catalog) -> list[Predicted]:
+    reported = [name for name, column in REPORTED.items() if row[column]]
+    return [_predicted(row, name, catalog) for name in reported or ["weights_gib"]]
 
 
-def _predicted(row: Row, quantity: str, column: str, catalog: Catalog) -> Predicted:
-    model = model_of(row["model"], catalog)
+def _predicted(row: Row, quantity: str, catalog: Catalog) -> Predicted:
+    model, measured = model_of(row["model"], catalog), number_of(row[REPORTED[quantity]])
     value, reason, detail = None, "", ""
     try:
+        if not measured:
+            raise Unpredictable(f"the row reports no number: {row[REPORTED[quantity]]!r}")
         stated = _stated(row, model, quantity)
         value, detail = PREDICTIONS[quantity](row, stated, catalog)
-    except Unpredictable as e:
-        reason = str(e)
-    except InputError as e:
+    except (Unpredictable, InputError) as e:
         reason = str(e)
     return Predicted(
-        quantity=quantity, klass=model.architecture if model else "unknown", engine=row["engine"] or "not stated",
-        model=row["model"], gpu=row["gpu"], measured=float(row[column]), predicted=value, reason=reason,
+        quantity=quantity, klass=model.architecture if model else "unknown", engine=engine_of(row["engine"]),
+        model=row["model"], gpu=row["gpu"], measured=measured, predicted=value, reason=reason,
         source_url=row["source_url"], detail=detail,
     )  # fmt: skip
 
@@ -98,7 +100,7 @@ def _stated(row: Row, model: Model | None, quantity: str) -> Stated:
         tensor_parallel=_number(r"(\d+)", row["tp"]) or 1, pipeline_parallel=stages or 1,
         batched_tokens=_number(r"max_num_batched_tokens (\d+)", notes) or _default_batched_tokens(row),
         block_tokens=_number(r"attention block (\d+)|block (\d+);", notes),
-        max_model_len=_number(r"(\d+)", row["max_model_len"]),
+        max_model_len=_length(row),
         kv_gib=_kv_gib(row),
     )  # fmt: skip
 
@@ -112,8 +114,11 @@ def _kv_dtype(row: Row, model: Model) -> str:
 
 def _kv_gib(row: Row) -> float | None:
     corrected = re.search(r"the true figure is ([\d.]+)", row["notes"])
-    said = corrected[1] if corrected else row["kv_cache_gib_reported"]
-    return float(said) if said else None
+    return number_of(corrected[1].rstrip(".") if corrected else row["kv_cache_gib_reported"])
+
+
+def _length(row: Row) -> int | None:
+    return int(number_of(row["max_model_len"]) or 0) or None
 
 
 def _number(pattern: str, text: str) -> int | None:
@@ -131,8 +136,9 @@ def _default_batched_tokens(row: Row) -> int:
 
     The engine before 0.8 took a whole prompt in one step.
     """
-    if _version(row["engine_version"]) < WHOLE_PROMPTS_BEFORE and row["max_model_len"]:
-        return int(row["max_model_len"])
+    length = _length(row)
+    if _version(row["engine_version"]) < WHOLE_PROMPTS_BEFORE and length:
+        return length
     return 8192 if _large_device(row) else 2048
 
 
@@ -140,7 +146,7 @@ def _large_device(row: Row) -> bool:
     """Whether vLLM takes its larger defaults: from 70 GiB on, but not on A100 and GB10."""
     if re.search(r"A100|GB10|Spark", row["gpu"]):
         return False
-    return float(row["gpu_mem_gib"] or 0) >= 70 or re.search(r"H100|H20|B200|B300|MI3", row["gpu"]) is not None
+    return (number_of(row["gpu_mem_gib"]) or 0) >= 70 or re.search(r"H100|H20|B200|B300|MI3", row["gpu"]) is not None
 
 
 def _weights(row: Row, s: Stated, catalog: Catalog) -> tuple[float, str]:
@@ -164,7 +170,7 @@ def _kv(row: Row, s: Stated) -> tuple[EngineKv, str]:
         pipeline_parallel=s.pipeline_parallel, max_num_batched_tokens=s.batched_tokens,
         prefix_caching=s.vllm >= STATES_CACHED_FROM, speculative_tokens=drafted,
     )  # fmt: skip
-    logged = int(float(row["kv_tokens_reported"] or 0))
+    logged = int(number_of(row["kv_tokens_reported"]) or 0)
     if s.model.linear_attention and logged and not _tokens_by_requests(row, s) and logged % held.block_tokens:
         raise Unpredictable(
             f"{logged:,} tokens are no multiple of the {held.block_tokens:,} of a block that the stated KV precision "
@@ -201,7 +207,7 @@ def _last_stage_excess(row: Row, s: Stated) -> float:
 
 
 def _tokens(row: Row, s: Stated, catalog: Catalog) -> tuple[float, str]:
-    if row["engine"] == "sglang":
+    if engine_of(row["engine"]) == "sglang":
         if s.kv_gib is None:
             raise Unpredictable("the row does not say how much memory the KV cache has")
         if s.model.sliding_window or s.model.linear_attention:
@@ -227,7 +233,7 @@ def _tokens_by_requests(row: Row, s: Stated) -> bool:
     """Whether the log's tokens are requests times length (later versions) or blocks times tokens, a multiple of 16."""
     if row["engine_version"]:
         return s.vllm >= TOKENS_BY_REQUESTS_FROM
-    return int(float(row["kv_tokens_reported"])) % 16 != 0
+    return int(number_of(row["kv_tokens_reported"]) or 0) % 16 != 0
 
 
 def _concurrency(row: Row, s: Stated, catalog: Catalog) -> tuple[float, str]:
@@ -236,14 +242,13 @@ def _concurrency(row: Row, s: Stated, catalog: Catalog) -> tuple[float, str]:
 
 
 def _kv_cache(row: Row, s: Stated, catalog: Catalog) -> tuple[float, str]:
-    if row["engine"] != "vllm":
+    if engine_of(row["engine"]) != "vllm":
         raise Unpredictable("only vLLM's reserve is modelled")
-    try:
-        fraction = float(row["gpu_memory_utilization"])
-    except ValueError:
-        raise Unpredictable("the memory fraction is not stated") from None
+    fraction = number_of(row["gpu_memory_utilization"])
+    if not fraction or fraction > 1:
+        raise Unpredictable(f"the memory fraction is not stated as one: {row['gpu_memory_utilization']!r}")
     gpu = gpu_of(row["gpu"], catalog)
-    total = float(row["gpu_mem_gib"]) if row["gpu_mem_gib"] else _device_total(row, gpu)
+    total = number_of(row["gpu_mem_gib"]) or _device_total(row, gpu)
     weights, _ = _weights(row, s, catalog)
     left = fraction * total - weights - _reserve(row, s, last_stage=s.pipeline_parallel == 1).total / GIB
     return max(0.0, left), f"{fraction:g} of {total:g} GiB less weights and reserve"

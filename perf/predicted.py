@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Unpredictable(Exception):
+    """Why a figure gets no prediction."""
+
+
 class Predicted(NamedTuple):
-    """A measured figure and its prediction; without one, `reason` says why.
+    """A measured figure and its prediction; without one, `reason` says why. `measured` None: the row has no figure.
 
     `quantity` names what is compared and its unit (weights_gib, kv_tokens, max_concurrency, tpot_ms), `klass` the
     architecture class (dense or moe for speeds, the catalogue's architecture for memory).
@@ -17,7 +21,7 @@ class Predicted(NamedTuple):
     engine: str
     model: str
     gpu: str
-    measured: float
+    measured: float | None
     predicted: float | None
     reason: str
     source_url: str
@@ -26,4 +30,4 @@ class Predicted(NamedTuple):
     @property
     def error(self) -> float | None:
         """Relative error, predicted / measured - 1."""
-        return None if self.predicted is None else self.predicted / self.measured - 1
+        return self.predicted / self.measured - 1 if self.predicted is not None and self.measured else None

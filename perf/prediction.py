@@ -2,9 +2,11 @@
 
 python -m perf.prediction                     the measurements that ship in perf/truth
 python -m perf.prediction --truth FILE        another CSV with the columns of one of them
-python -m perf.prediction --json              rows with quantity, class, engine, n, mape, within_30, worst
+python -m perf.prediction --json              "rows" with quantity, class, engine, n, mape, within_30, worst
 python -m perf.prediction --check             exit status 1 where a target is missed
 python -m perf.prediction --speed             milliseconds of one full sizing
+
+mape and within_30 are fractions (0.18 is 18 %); class is dense or moe for speeds, the architecture for memory.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from planner.errors import InputError
 from planner.requirements import Hardware, ModelPlan, Requirements
 
 SHIPPED = Path(__file__).resolve().parent / "truth"
-# Of perf/truth: column that only this kind of file has -> who predicts it.
-READERS = {"tpot_ms_median": throughput_truth.predict, "weights_gib_reported": memory_truth.predict}
+# Who predicts a file is told by the figures that its columns name.
+READERS = (throughput_truth, memory_truth)
 ALL = "all"
 # Mean absolute error allowed, and the share that must lie within 30 %, by quantity, class and engine.
 MAPE_TARGETS = {("tpot_ms", "dense", ALL): 0.20, ("tpot_ms", "moe", ALL): 0.25}
@@ -57,24 +59,32 @@ class Group(NamedTuple):
 
 
 def read_truth(path: Path) -> list[dict[str, str]]:
-    """Rows of a CSV of measurements. Raises InputError where the file is not there or its columns are not known."""
+    """Rows of a CSV of measurements, in any order of columns; cells of columns that it lacks are empty.
+
+    Raises InputError where the file cannot be read or has none of the figures.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as f:
             reader = csv.DictReader(f)
-            columns = reader.fieldnames or []
-            rows = [{k: (v or "").strip() for k, v in row.items() if k} for row in reader]
+            named = [(c or "").strip().lower() for c in reader.fieldnames or []]
+            told = [[(row[c] or "").strip() for c in reader.fieldnames or []] for row in reader]
     except FileNotFoundError:
         raise InputError("file not found.", where=str(path), fix="Give a CSV with the columns of perf/truth.") from None
-    if not any(c in columns for c in READERS):
+    except (OSError, UnicodeDecodeError, csv.Error) as e:
+        raise InputError(f"cannot be read as CSV: {e}.", where=path.name, fix="Save it as CSV in UTF-8.") from None
+    kind = max(READERS, key=lambda r: sum(c in r.FIGURES for c in named))
+    if not any(c in kind.FIGURES for c in named):
+        figures = ", ".join(f for r in READERS for f in r.FIGURES)
         raise InputError("neither a file of speeds nor of memory.", where=path.name,
-                         fix=f"It needs a column {' or '.join(READERS)}.")  # fmt: skip
-    return rows
+                         fix=f"It needs at least one of the columns {figures}.")  # fmt: skip
+    empty = dict.fromkeys(kind.COLUMNS, "")
+    return [empty | dict(zip(named, cells, strict=True)) for cells in told]
 
 
 def predict(rows: list[dict[str, str]], catalog: Catalog) -> list[Predicted]:
     """Every figure of a file with its prediction or the reason why there is none."""
-    reader = next((r for column, r in READERS.items() if rows and column in rows[0]), None)
-    return reader(rows, catalog) if reader else []
+    reader = next((r for r in READERS if rows and r.FIGURES[0] in rows[0]), None)
+    return reader.predict(rows, catalog) if reader else []
 
 
 def groups(found: Iterable[Predicted]) -> list[Group]:
@@ -143,7 +153,8 @@ def _unpredicted(found: list[Predicted]) -> list[Predicted]:
 
 def main(argv: list[str] | None = None) -> int:
     """Print the table; 0 when it could be made, 1 with --check where a target is missed, 2 for a bad file."""
-    parser = argparse.ArgumentParser(prog="python -m perf.prediction", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m perf.prediction", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--truth", type=Path, action="append", help="a CSV of measurements; may be given twice")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
     parser.add_argument("--check", action="store_true", help="exit status 1 where a target is missed")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from perf.predicted import Predicted
-from perf.truth_names import gpu_of, kv_dtype_of, model_of, quantization_of
+from perf.predicted import Predicted, Unpredictable
+from perf.truth_names import engine_of, gpu_of, kv_dtype_of, model_of, number_of, quantization_of
 from planner.catalog import Catalog, Gpu, Model
 from planner.conditions import Kind
 from planner.errors import InputError
@@ -20,6 +20,11 @@ from planner.speed_inputs import speed_inputs
 from planner.throughput import ThroughputInputs, running_batch, step_s
 
 Row = Mapping[str, str]
+FIGURES = ("tpot_ms_median", "output_tok_s_total", "ttft_ms_median")
+COLUMNS = (
+    "source_url", "engine", "version", "model", "gpu", "n_gpu", "weights_dtype", "kv_dtype", "input_len", "output_len",
+    "concurrency", *FIGURES, "notes",
+)  # fmt: skip
 # Mean lengths of the ShareGPT prompts as gpustack's performance lab counts them, where a row does not.
 SHAREGPT_TOKENS = (217, 201)
 # Most requests that vLLM runs at once by default on devices of 70 GiB and more.
@@ -27,10 +32,6 @@ MAX_NUM_SEQS = 1024
 MOST_DEVICES = 8
 GGUF_ENGINES = ("llama.cpp", "ollama")
 FEW_IN_FLIGHT = 8
-
-
-class Unpredictable(Exception):
-    """Why a row gets no prediction."""
 
 
 class Stated(NamedTuple):
@@ -50,9 +51,17 @@ class Stated(NamedTuple):
 def predict(rows: Iterable[Row], catalog: Catalog) -> list[Predicted]:
     """One entry per figure of a row: tpot_ms, and ttft_ms where at most eight requests are in flight.
 
-    A figure that cannot be predicted has `predicted` None and the reason; a row that measured neither is not listed.
+    A figure that cannot be predicted has `predicted` None and the reason, and so has a row that states neither.
     """
-    return [p for row in rows for p in (_tpot(row, catalog), _ttft(row, catalog)) if p]
+    return [p for row in rows for p in _predicted(row, catalog)]
+
+
+def _predicted(row: Row, catalog: Catalog) -> list[Predicted]:
+    found = [p for p in (_tpot(row, catalog), _ttft(row, catalog)) if p]
+    if found:
+        return found
+    said = ", ".join(f"{name} {row[name]!r}" for name in (*FIGURES, "concurrency") if row[name]) or "nothing"
+    return [_entry("tpot_ms", row, catalog, None, None, f"no time per token follows from what it states: {said}", "")]
 
 
 def measured_tpot(row: Row) -> tuple[float, str] | None:
@@ -61,11 +70,11 @@ def measured_tpot(row: Row) -> tuple[float, str] | None:
     First the stated TPOT; then the decode rate of one request that some pages state; else concurrency / output tokens
     per second of all, which holds a share of each first token too.
     """
-    if stated := _number(row["tpot_ms_median"]):
+    if stated := number_of(row["tpot_ms_median"]):
         return stated, "stated"
     if rate := re.search(r"mean per-request decode ([\d.]+) t/s", row["notes"]):
         return 1000 / float(rate[1]), "decode rate of one request"
-    total, concurrency = _number(row["output_tok_s_total"]), _number(row["concurrency"])
+    total, concurrency = number_of(row["output_tok_s_total"]), number_of(row["concurrency"])
     return (1000 * concurrency / total, "concurrency / total") if total and concurrency else None
 
 
@@ -84,7 +93,7 @@ def _tpot(row: Row, catalog: Catalog) -> Predicted | None:
 
 
 def _ttft(row: Row, catalog: Catalog) -> Predicted | None:
-    measured, concurrency = _number(row["ttft_ms_median"]), _number(row["concurrency"])
+    measured, concurrency = number_of(row["ttft_ms_median"]), number_of(row["concurrency"])
     if not measured or not concurrency or concurrency > FEW_IN_FLIGHT:
         return None
     value, reason = None, ""
@@ -108,14 +117,13 @@ def _reason(e: Unpredictable | InputError | ValidationError) -> str:
 
 
 def _entry(
-    quantity: str, row: Row, catalog: Catalog, measured: float, value: float | None, reason: str, how: str
+    quantity: str, row: Row, catalog: Catalog, measured: float | None, value: float | None, reason: str, how: str
 ) -> Predicted:
     model = model_of(row["model"], catalog)
-    engine = re.match(r"[a-z.\-]+", row["engine"].lower())
     load = f"{row['input_len']}/{row['output_len']} tokens, {row['concurrency']} in flight, {row['n_gpu']} devices"
     return Predicted(
         quantity=quantity, klass="unknown" if model is None else "moe" if model.moe else "dense",
-        engine=engine[0] if engine else "not stated", model=row["model"], gpu=row["gpu"], measured=measured,
+        engine=engine_of(row["engine"]), model=row["model"], gpu=row["gpu"], measured=measured,
         predicted=value, reason=reason, source_url=row["source_url"],
         detail=f"{row['weights_dtype'] or 'format not stated'}, {load}; measured: {how}",
     )  # fmt: skip
@@ -130,14 +138,15 @@ def _stated(row: Row, catalog: Catalog) -> Stated:
     quant = quantization_of(row["weights_dtype"], row["model"])
     if quant is None:
         raise Unpredictable(f"weight format {row['weights_dtype']!r} is not known")
-    concurrency, lengths = _number(row["concurrency"]), _lengths(row)
+    concurrency, lengths = number_of(row["concurrency"]), _lengths(row)
     if not concurrency:
         raise Unpredictable(f"concurrency is not stated as a number: {row['concurrency']!r}")
     if lengths is None:
         raise Unpredictable("prompt and answer lengths are not stated")
+    quant = published(model, quant, engine_of(row["engine"]))
     return Stated(
-        model=model, gpu=gpu, quant=published(model, quant, row["engine"]), kv_dtype=kv_dtype_of(row["kv_dtype"]),
-        devices=_devices(row), input_tokens=lengths[0], output_tokens=lengths[1], concurrency=int(concurrency),
+        model=model, gpu=gpu, quant=quant, kv_dtype=kv_dtype_of(row["kv_dtype"]), devices=_devices(row),
+        input_tokens=lengths[0], output_tokens=lengths[1], concurrency=int(concurrency),
         notes=row["notes"],
     )  # fmt: skip
 
@@ -160,7 +169,7 @@ def published(model: Model, quant: Quantization, engine: str = "") -> Quantizati
 
 
 def _devices(row: Row) -> int:
-    devices = _number(row["n_gpu"])
+    devices = number_of(row["n_gpu"])
     if not devices:
         raise Unpredictable("the number of devices is not stated")
     if devices > MOST_DEVICES:
@@ -172,10 +181,10 @@ def _devices(row: Row) -> int:
 
 
 def _lengths(row: Row) -> tuple[int, int] | None:
-    if row["input_len"] == "ShareGPT":
+    if row["input_len"].lower() == "sharegpt":
         counted = re.search(r"mean (\d+)/(\d+)", row["notes"])
         return (int(counted[1]), int(counted[2])) if counted else SHAREGPT_TOKENS
-    given, answer = _number(row["input_len"]), _number(row["output_len"])
+    given, answer = number_of(row["input_len"]), number_of(row["output_len"])
     return (int(given), int(answer)) if given and answer else None
 
 
@@ -208,8 +217,3 @@ def _loaded(inputs: ThroughputInputs, stated: Stated, how: str) -> ThroughputInp
     if how == "decode rate of one request" and inputs.prefill_s is not None:
         return inputs.model_copy(update={"prefill_s": inputs.prefill_s / 2})
     return inputs
-
-
-def _number(text: str) -> float | None:
-    plain = text.strip().replace(",", "")
-    return float(plain) if re.fullmatch(r"\d+(\.\d+)?", plain) else None

@@ -55,6 +55,10 @@ _PUBLISHED = (
     (r"gpt-oss", "mxfp4"), (r"kimi-k2\.[56]|kimi-k2-thinking", "int4"),
     (r"deepseek-(r1|v3)(?!.*distill)|kimi-k2|minimax-m2", "fp8"),
 )  # fmt: skip
+_ENGINES = (
+    (r"vllm", "vllm"), (r"sglang", "sglang"), (r"tensorrt|trt[-_ ]?llm", "tensorrt-llm"),
+    (r"llama[.\-_ ]?cpp|llama-(server|bench)", "llama.cpp"), (r"ollama", "ollama"), (r"tgi|text-generation", "tgi"),
+)  # fmt: skip
 _KV = (
     (r"fp8|e4m3|e5m2|int8|q8", "fp8"),
     (r"fp32|float32|f32", "fp32"),
@@ -134,6 +138,19 @@ def quantization_of(dtype_text: str, model_name: str) -> Quantization | None:
 def kv_dtype_of(dtype_text: str) -> str:
     """The KV cache's format as planner.quantization.KV_BYTES names it; 16 bit, every engine's default, if not said."""
     return _first(_KV, dtype_text.lower()) or "fp16"
+
+
+def engine_of(text: str) -> str:
+    """One name for an engine however it is spelled, without its version; what is not known keeps its first words."""
+    found = re.match(r"[a-z][a-z .+_\-]*", text.lower().strip())
+    name = found[0].strip(" .-") if found else ""
+    return _first(_ENGINES, name) or name or "not stated"
+
+
+def number_of(text: str) -> float | None:
+    """A number as a cell states it, above or equal to 0; None for words, ranges and nothing."""
+    plain = text.strip().replace(",", "")
+    return float(plain) if re.fullmatch(r"\d+(\.\d*)?(e[+-]?\d{1,2})?", plain) else None
 
 
 def _first(patterns: tuple[tuple[str, str], ...], text: str) -> str | None:

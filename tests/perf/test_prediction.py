@@ -1,19 +1,22 @@
 """The planner against public measurements: targets met, rows read as their pages mean them, nothing dropped."""
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from perf.prediction import SHIPPED, groups, main, missed, predict, read_truth, sizing_ms
 from perf.throughput_truth import measured_tpot, published
-from perf.truth_names import gpu_of, kv_dtype_of, model_of, quantization_of
+from perf.truth_names import engine_of, gpu_of, kv_dtype_of, model_of, quantization_of
 from planner.catalog import load_catalog
 from planner.errors import InputError
 from planner.quantization import QUANTIZATIONS
 
 CATALOG = load_catalog()
-ROWS = read_truth(SHIPPED / "throughput.csv")
+ROWS, MEMORY = read_truth(SHIPPED / "throughput.csv"), read_truth(SHIPPED / "memory.csv")
 FOUND = predict(ROWS, CATALOG)
 
 
@@ -36,9 +39,10 @@ def test_the_targets_are_met_on_what_ships() -> None:
 
 
 def test_every_row_with_a_speed_is_predicted_or_has_its_reason() -> None:
-    tpot = [p for p in FOUND if p.quantity == "tpot_ms"]
+    tpot = [p for p in FOUND if p.quantity == "tpot_ms" and p.measured]
     assert len(tpot) == sum(measured_tpot(r) is not None for r in ROWS)
     assert all((p.predicted is None) == bool(p.reason) for p in FOUND)
+    assert {p.source_url for p in FOUND} == {r["source_url"] for r in ROWS}
 
 
 def test_the_seeds_machine_by_hand() -> None:
@@ -163,6 +167,42 @@ def test_a_file_of_neither_kind_is_refused(tmp_path: Path, capsys: pytest.Captur
         read_truth(tmp_path / "x.csv")
     assert main(["--truth", str(tmp_path / "none.csv")]) == 2
     assert "file not found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["throughput.csv", "memory.csv"])
+def test_a_file_may_be_written_otherwise(name: str, tmp_path: Path) -> None:
+    # Columns in another order and in capitals, one that nobody knows, one that is missing: the same predictions.
+    rows = read_truth(SHIPPED / name)[:25]
+    columns = [c for c in reversed(rows[0]) if c not in ("version", "source_url")]
+    with (tmp_path / "own.csv").open("w", encoding="utf-8-sig", newline="") as f:
+        csv.writer(f).writerows(
+            [[*(c.upper() for c in columns), "page"], *([*(r[c] for c in columns), "7"] for r in rows)]
+        )
+    again = predict(read_truth(tmp_path / "own.csv"), CATALOG)
+    assert [p.predicted for p in again] == [p.predicted for p in predict(rows, CATALOG)]
+
+
+JUNK = ("", "n/a", "~56.2", "1.2M", "-5", "0", "0.95", "1e9", "nan", "1e400", "4096-8192", "2x8 H100", "TP2", "\u00fc")
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_no_cell_breaks_it_and_no_row_is_dropped(data: st.DataObject) -> None:
+    told = dict(data.draw(st.sampled_from((*ROWS[::9], *MEMORY[::5]))))
+    for column in data.draw(st.lists(st.sampled_from(sorted(told)), max_size=3)):
+        told[column] = data.draw(st.sampled_from(JUNK))
+    found = predict([told], CATALOG)
+    assert found and all((p.predicted is None) == bool(p.reason) for p in found)
+    assert all(g.n for g in groups(found))
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [("vLLM 0.19.0", "vllm"), ("TRT-LLM", "tensorrt-llm"), ("tensorrt_llm", "tensorrt-llm"), ("SGLang", "sglang"),
+     ("llama.cpp (LM Studio)", "llama.cpp"), ("", "not stated"), ("MLC 0.1", "mlc")],
+)  # fmt: skip
+def test_engines_as_pages_spell_them(name: str, same: str) -> None:
+    assert engine_of(name) == same
 
 
 def test_a_full_sizing_is_instant() -> None:
