@@ -212,8 +212,8 @@ class SafeSetting(Frozen):
 class Security(Frozen):
     """What stands open by default, what an API key covers and what not, and the settings that close it.
 
-    `keys` are environment variables that hold a key, each with the flag that takes it, or nothing where the server reads
-    the variable itself. `remains` is what no setting closes, and what has to stand in front of it.
+    `keys` are environment variables that hold a key, each with the flag that takes it, or nothing where the server
+    reads the variable itself. `remains` is what no setting closes, and what has to stand in front of it.
     """
 
     bind: str

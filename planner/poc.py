@@ -120,7 +120,7 @@ class Stage(Frozen):
 
 
 class Stop(Frozen):
-    """When a load point ends early; `saturation_s` is how long queue and wait must grow in an open loop, None for ever."""
+    """When a load point ends early; `saturation_s` is how long queue and wait must grow in an open loop, None: ever."""
 
     max_point_s: float = Field(default=900, gt=0)
     max_error_share: float = Field(default=0.5, ge=0, le=1)

@@ -199,7 +199,7 @@ def _progress(folder: Path) -> str:
 
 def test_a_shard_goes_when_bench_has_died(tmp_path: Path) -> None:
     prompts = PromptMaker(Vocabulary({"a": 1}, 4), seed=1, salt="s", spell_salt=False, shared_prefix=0.0)
-    work = Work("vllm", Launch(url=f"http://127.0.0.1:{free_port()}"), None, "m", {}, 5.0,
+    work = Work("vllm", None, Launch(url=f"http://127.0.0.1:{free_port()}"), None, "m", {}, 5.0,
                 load_point(in_flight=2, requests=4), prompts, "s", 1, 1, Stop(), 1.0, Inputs(), True)  # fmt: skip
     (tmp_path / WORK).write_bytes(pickle.dumps(work))
     shard = subprocess.run([sys.executable, "-m", "bench.shard", str(tmp_path), "0", "2"], input=b"",

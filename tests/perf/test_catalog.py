@@ -14,6 +14,6 @@ def test_the_report_names_what_was_loaded() -> None:
     found = report(processes=1)
     assert found["entries"] == {"models": 76, "gpus": 32, "engines": 5}
     assert found["again_ms"][0] < found["first_ms"][0]
-    told = in_words({"machine": "a machine", "entries": {"engines": 5}, "first_ms": [60, 151], "first_cpu_ms": [60, 152],
-                     "again_ms": [1, 1], "reached": False})  # fmt: skip
+    told = in_words({"machine": "a machine", "entries": {"engines": 5}, "first_ms": [60, 151],
+                     "first_cpu_ms": [60, 152], "again_ms": [1, 1], "reached": False})  # fmt: skip
     assert "slowest of 2 151 ms, of processor time 152 ms (limit 150)" in told and "was missed" in told
