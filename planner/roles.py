@@ -164,9 +164,7 @@ def _moved_by_unknown(
         for value in unknown.values:
             stated = requirements.model_copy(update={unknown.field: value})
             if _lead(engine, best, shares(stated, adjust)) > 0:
-                words = (
-                    f"overtakes {best.name} once {unknown.field} ({unknown.words}, not known yet) reaches {value:g}."
-                )
+                words = f"overtakes {best.name} once the {unknown.words} (not known yet) reaches {value:g}."
                 return unknown.criterion, words
     return None
 

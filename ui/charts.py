@@ -29,6 +29,7 @@ DASHES = {
 }  # fmt: skip
 REQUIRED_COLOUR = "#e5484d"
 HEIGHT = 340
+STRIP_HEIGHT = 120  # legend and axis included
 SIDE_COLOURS = ("#0d9488", "#d97706")  # of a tornado: less than as it stands, more
 TORNADO_ROOM = 0.6  # of the widest swing, at both sides, for the words of an end
 
@@ -246,7 +247,7 @@ def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float
         )
     )  # fmt: skip
     if stated is None:
-        return alt.layer(bands).properties(height=46)
+        return alt.layer(bands).properties(height=STRIP_HEIGHT)
     asked = pd.DataFrame({"low": [max(stated[0], ends[0])], "high": [min(stated[1], ends[1])]})
     if stated[0] == stated[1]:
         mark = alt.Chart(asked).mark_rule(color=REQUIRED_COLOUR, strokeWidth=3).encode(x=alt.X("low:Q", scale=x))
@@ -256,7 +257,7 @@ def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float
             .mark_bar(height=40, fillOpacity=0, stroke=REQUIRED_COLOUR, strokeWidth=2)
             .encode(x=alt.X("low:Q", scale=x), x2="high:Q")
         )
-    return alt.layer(bands, mark).properties(height=46)
+    return alt.layer(bands, mark).properties(height=STRIP_HEIGHT)
 
 
 def timeline(frame: pd.DataFrame, *, y_title: str, x_title: str = "Seconds since the repeat began") -> alt.Chart:

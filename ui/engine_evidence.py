@@ -16,6 +16,7 @@ from ui.parts import plain, state_badge
 from ui.text import t
 from ui.words import GATES, better_worse, criterion, rating
 
+CELL_PX = 70
 NOT_HIGH = {"medium": "◐", "low": "○", "unknown": ""}  # marks beside a rating; high confidence has none
 
 
@@ -24,7 +25,7 @@ def evidence(score: Score, engines: Mapping[str, Engine], today: date, key: str)
     order = [c.engine for c in score.candidates]
     names = {c.engine: c.engine_name for c in score.candidates}
     criteria = [w.criterion for w in sorted(score.weights, key=lambda w: -w.weight)]
-    table, drawer = st.columns([3, 2])
+    table, drawer = st.columns([2, 1])
     with table:
         _cells(score, order, names, criteria, key)
     with drawer, st.container(border=True):
@@ -37,13 +38,9 @@ def _cells(
     score: Score, order: Sequence[str], names: Mapping[str, str], criteria: Sequence[str], key: str
 ) -> None:  # fmt: skip
     """The table; a click sets the two boxes of the drawer, which the keyboard reaches too."""
-    weight = {w.criterion: w.weight for w in score.weights}
     parts = {c.engine: {p.criterion: p for p in c.contributions} for c in score.candidates}
     frame = pd.DataFrame(
-        {
-            t("Weight"): [f"{weight[k]:.2f}" if weight[k] else "–" for k in criteria],
-            **{names[e]: [_cell(parts[e][k]) for k in criteria] for e in order},
-        },
+        {names[e]: [_cell(parts[e][k]) for k in criteria] for e in order},
         index=pd.Index([criterion(k) for k in criteria], name=t("Criterion")),
     )
 
@@ -57,10 +54,11 @@ def _cells(
     st.dataframe(
         frame, key=f"{key}-cells", on_select=open_cell, selection_mode="single-cell",
         height=36 * (len(criteria) + 1), alt=t("Rating of each engine by criterion"),
+        column_config={name: st.column_config.Column(width=CELL_PX) for name in names.values()},
     )  # fmt: skip
     st.caption(
-        t("Click a rating for its evidence. Anchors: ○○○ none, ●○○ limited, ●●○ good, ●●● excellent; ??? not known. "
-          "◐ medium confidence, ○ low.")
+        t("Click a rating for its evidence; the heaviest criteria stand on top. Anchors: ○○○ none, ●○○ limited, "
+          "●●○ good, ●●● excellent; ??? not known. ◐ medium confidence, ○ low.")
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def cards(score: Score, engines: Mapping[str, Engine], today: date) -> None:
 def _card(c: ScoredCandidate, engine: Engine, today: date) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         ranked = t("score {score:.2f}", score=c.score) if c.ranked else t("not ranked")
-        sure = t("{share:.0%} of the weights on ratings of high confidence", share=c.confidence)
+        sure = t("sure of {share:.0%}", share=c.confidence)
         st.markdown(
             f"{role_badge(c.advice.role)} **{plain(c.engine_name)}** {plain(c.version)} · {ranked} · :small[{sure}]"
         )

@@ -24,7 +24,7 @@ def what_if(found: WhatIf, names: Mapping[str, str]) -> None:
     st.markdown(f"**{t('If one requirement were another')}**")
     rows = [
         {
-            t("What if"): t(o.words),
+            t("What if"): in_words(t(o.words)),
             t("Comes first"): names[o.first] if o.first else t("nobody passes the gates"),
             t("Against today"): t("another winner") if o.changes_winner else t("the same"),
         }
@@ -38,9 +38,8 @@ def _enough(enough: tuple[Enough, ...]) -> None:
     simplest = enough[0]
     suffices = simplest_that_suffices(enough)
     st.markdown(f"**{t('When would {name} be enough?', name=plain(simplest.engine_name))}**")
-    (st.success if suffices else st.info)(
-        f"{kind_badge('planning')} {plain((suffices or simplest).sentence)}", icon=":material/group:"
-    )
+    mark = ":green[:material/check_circle:]" if suffices else ":material/group:"
+    st.markdown(f"{mark} {plain((suffices or simplest).sentence)} {kind_badge('planning')}")
     for gap in (suffices or simplest).gaps:
         st.markdown(t(":orange[:material/warning: Lacks] {what}", what=plain(in_words(gap))))
     st.caption(

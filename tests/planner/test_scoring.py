@@ -61,7 +61,7 @@ def test_ollama_is_kept_as_the_baseline(today: str | None) -> None:
 def test_sglang_is_to_be_re_examined_when_the_shared_prefix_is_known() -> None:
     advice = nortia().of("sglang").advice
     assert advice.role == "re-examine"
-    assert "shared_prefix_share" in advice.when
+    assert "share of the prompt in common (not known yet) reaches 0.3" in advice.when
     assert "reaches 0.3" in advice.when
     assert nortia(shared_prefix_share=0.0).of("sglang").advice.role != "re-examine"
     known = nortia(shared_prefix_share=0.6)

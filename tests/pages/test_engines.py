@@ -1,0 +1,101 @@
+"""The Engines page: what would change the ranking, what each rating rests on, and what a measurement should settle."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from planner.sensitivity import Crossing, FlipWeight
+from planner.weighting import Weight
+from services.verdicts import case_state
+from services.workspace import open_workspace
+from tests.pages.conftest import Launch
+from tests.pages.test_pages import text
+from ui.engine_weights import MOST_POINTS, Band, bands
+
+
+def control(app: AppTest, kind: str, label: str):
+    return next(w for w in getattr(app, kind) if w.label == label)
+
+
+def test_it_says_up_to_how_many_users_the_simplest_engine_is_enough(launch: Launch) -> None:
+    said = text(launch("engines"))
+    assert "When would Ollama be enough?" in said
+    assert "Ollama would be enough up to 4 users at once" in said
+    assert "Lacks Metrics: Neither queue nor KV use" in said.replace(":orange[:material/warning: Lacks]", "Lacks")
+    assert "Ollama comes first from 1 to 5 users, vLLM comes first from 6 to 100 users" in said
+
+
+def test_a_cells_evidence_has_statement_reason_source_versions_day_kind_and_confidence(launch: Launch) -> None:
+    app = launch("engines")
+    app = control(app, "selectbox", "Engine").set_value("ollama").run()
+    app = control(app, "selectbox", "Criterion").set_value("metrics").run()
+    assert not app.exception
+    said = text(app)
+    axis = open_workspace().catalog.engines["ollama"].axes["metrics"]
+    for part in (axis.statement, axis.reason, axis.evidence_kind, f"{axis.confidence} confidence", axis.versions,
+                 str(axis.read_on)):  # fmt: skip
+        assert part.replace("\\", "") in said
+    assert "https://github.com/ollama/ollama" in said
+
+
+def test_two_engines_stand_side_by_side_with_the_points_between_them(launch: Launch) -> None:
+    app = launch("engines")
+    app = control(app, "selectbox", "Against").set_value("ollama").run()
+    table = next(t.value for t in app.table if "Points between" in t.value.columns)
+    # batching: 4 of 32 points, 3 against 1: 100 x 4/32 x 2/3 more
+    assert table.loc["Batching", "Points between"] == "+8.3"
+    assert table.loc["Ease of installation", "Points between"] == "-3.1"
+    assert abs(float(table["Points between"].iloc[0])) == max(abs(float(x)) for x in table["Points between"])
+    assert {"vLLM", "Ollama"} <= set(table.columns)
+
+
+def test_a_proposal_goes_into_the_plan_with_one_click_and_is_stored_with_it(launch: Launch) -> None:
+    app = launch("engines")
+    app = app.button(key="take-P-sglang-prefix").click().run()
+    assert "P-sglang-prefix" in text(app).split("Taken in")[1]
+    app = app.switch_page("pages/poc_plan.py").run()
+    assert not app.exception and not app.error
+    assert "sglang over vllm: output_tok_s >= 1.1 x at shared-prefix" in text(app)
+    app.text_input(key="author").set_value("Test")
+    app = next(b for b in app.button if b.label == "Save plan").click().run()
+    assert not app.exception and not app.error
+    plan = case_state(open_workspace(), "nortia").plan
+    assert plan is not None
+    assert [c.id for c in plan.candidates] == ["vllm", "ollama", "sglang"]
+    assert plan.hypotheses[-1].id == "P-sglang-prefix"
+
+
+def test_a_proposal_is_taken_on_the_plan_page_too(launch: Launch) -> None:
+    app = launch("poc-plan")
+    app = app.button(key="take-P-sglang-gpu").click().run()
+    assert not app.exception
+    assert "Draft, not stored yet" in text(app) or any(b.label == "Save plan" for b in app.button)
+    assert "sglang: started is true" in text(app)
+
+
+def test_the_pugh_view_stands_against_what_runs_today(launch: Launch) -> None:
+    app = launch("engines")
+    assert "Each engine against Ollama, criterion by criterion." in text(app)
+    table = next(t.value for t in app.table if "vLLM" in t.value.columns and "Ollama" not in t.value.columns)
+    assert table.loc["Batching", "vLLM"] == "+ better"
+    assert table.loc["Ease of installation", "vLLM"] == "− worse"
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "expected"),
+    [
+        (None, None, [Band(0, MOST_POINTS, "a")]),
+        # 4 of 10 points now, 6 elsewhere. A quarter is 0.25 x 6 / 0.75 = 2 points, three quarters 18.
+        (0.25, 0.75, [Band(0, 2, "b"), Band(2, 18, "a"), Band(18, MOST_POINTS, "c")]),
+        (0.25, 1.0, [Band(0, 2, "b"), Band(2, MOST_POINTS, "a")]),
+        (None, 0.9, [Band(0, MOST_POINTS, "a")]),  # 54 points: beyond the slider
+    ],
+)
+def test_a_slider_is_cut_at_its_flip_points(below: float | None, above: float | None, expected: list[Band]) -> None:
+    weight = Weight(criterion="x", points=4, weight=0.4, why=())
+    flip = FlipWeight(
+        criterion="x", weight=0.4, below=Crossing(at=below, to="b") if below else None,
+        above=Crossing(at=above, to="c") if above else None,
+    )  # fmt: skip
+    assert [(round(b.low, 9), round(b.high, 9), b.engine) for b in bands(weight, 10, flip, "a")] == expected
