@@ -12,7 +12,18 @@ import yaml
 from planner.engine_facts import Server
 from planner.errors import InputError
 from planner.launch import LaunchSettings
-from planner.launch_place import ANY_ADDRESS, READY_S, Packed, Place, Written, head, image_notes, key_notes, packed
+from planner.launch_place import (
+    ANY_ADDRESS,
+    READY_S,
+    Packed,
+    Place,
+    Written,
+    foot,
+    head,
+    image_notes,
+    key_notes,
+    packed,
+)
 
 PROBE_PERIOD_S = 10
 CLIENT = "llm.client"
@@ -27,7 +38,7 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
     inside, name = packed(server, settings, ANY_ADDRESS, IN_POD), place.called(server)
     notes = (
         *image_notes(server, settings),
-        *key_notes(server, inside.launch, f"`kubectl create secret generic {name}-api-key --from-literal=NAME=key`"),
+        *key_notes(server, inside.launch, f"kubectl create secret generic {name}-api-key --from-literal=NAME=key"),
         f"The claim {name}-models holds the models and must exist; only pods with the label {CLIENT}: {name} get in.",
         "CPU and memory requests follow from no figure here: state them from a measured run (rss_bytes).",
         *(("Kubernetes starts a crashed server again: read the restart count beside the result.",)
@@ -37,9 +48,8 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
     if inside.launch.config:
         data = {f"{server.id}.yaml": inside.launch.config}
         objects.insert(0, {**_object("v1", "ConfigMap", server, f"{name}-settings"), "data": data})
-    text = "\n".join(head(inside.launch, notes)) + "\n" + yaml.dump_all(
-        objects, Dumper=yaml.CSafeDumper, sort_keys=False, explicit_start=True, width=120
-    )  # fmt: skip
+    body = yaml.dump_all(objects, Dumper=yaml.CSafeDumper, sort_keys=False, explicit_start=True, width=120)
+    text = "\n".join([*head(inside.launch, notes), body.rstrip(), *foot(inside.launch)]) + "\n"
     return Written(inside.launch, f"{name}.yaml", text, {}, notes)
 
 

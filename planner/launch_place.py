@@ -81,9 +81,9 @@ def image_notes(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
         return ()
     name = server.launch.image
     return (
-        f"Digest not known: pin it before use. After `docker pull {name}`, "
-        f"`docker image inspect --format '{{{{index .RepoDigests 0}}}}' {name}` prints it. "
-        f"The tag: {server.launch.image_basis or 'as the engine publishes it'}.",
+        f"Digest not known: pin it before use. After docker pull {name}, this prints it: "
+        f"docker image inspect --format '{{{{index .RepoDigests 0}}}}' {name}"
+        f" ({server.launch.image_basis or 'the tag was not pulled here'}).",
     )
 
 
@@ -93,10 +93,14 @@ def one_line(text: str) -> str:
 
 
 def head(made: LaunchPlan, notes: tuple[str, ...]) -> Iterator[str]:
-    """Comment lines: what this is, what to do before use, and why each setting has its value."""
+    """Comment lines for the top: what this is, and what to do before use."""
     yield f"# {one_line(f'{made.name} {made.version} with {made.model}, purpose {made.purpose}.')}"
     yield f"# {UNTRIED}"
     yield from (f"# ! {one_line(note)}" for note in notes)
+
+
+def foot(made: LaunchPlan) -> Iterator[str]:
+    """Comment lines for the end: why each setting has its value."""
     yield "# Why each setting has its value:"
     for f in made.flags:
         yield f"#   {one_line(f'{f.flag} {f.value}'.strip())}: {one_line(f.why)}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.engine_facts import Server
 from planner.launch import LaunchSettings, launch
-from planner.launch_place import ANY_ADDRESS, Packed, Place, Written, head, image_notes, key_notes, packed
+from planner.launch_place import ANY_ADDRESS, Packed, Place, Written, foot, head, image_notes, key_notes, packed
 from planner.launch_settings import LOOPBACK
 
 # A compiler cache is written under /tmp and loaded from there as code, so that folder must allow it.
@@ -24,7 +24,7 @@ def bare(server: Server, settings: LaunchSettings, place: Place) -> Written:
         lines += [f"cat > {shlex.quote(made.config_file)} <<'SETTINGS'", *made.config.splitlines(), "SETTINGS"]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in made.environment.items()]
     secret = "".join(f' \\\n  {flag} "${name}"' for name, flag in made.keys.items() if flag)
-    lines.append(f"exec {_folded(made.argv)}{secret}")
+    lines += [f"exec {_folded(made.argv)}{secret}", *foot(made)]
     return Written(made, f"start-{place.called(server)}.sh", "\n".join(lines) + "\n", {}, notes)
 
 
@@ -70,7 +70,7 @@ def container(server: Server, settings: LaunchSettings, place: Place) -> Written
     )
     files = {f"{server.id}.yaml": made.config} if made.config else {}
     text = "\n".join(["#!/bin/sh", *head(made, notes), "set -eu",
-                      f"exec {_folded(container_arguments(server, settings, place))}"])  # fmt: skip
+                      f"exec {_folded(container_arguments(server, settings, place))}", *foot(made)])  # fmt: skip
     return Written(made, f"run-{name}.sh", text + "\n", files, notes)
 
 

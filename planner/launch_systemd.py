@@ -10,7 +10,7 @@ import re
 
 from planner.engine_facts import Server
 from planner.launch import LaunchSettings, launch
-from planner.launch_place import READY_S, Place, Written, head, key_notes
+from planner.launch_place import READY_S, Place, Written, foot, head, key_notes
 
 HARDENING = (
     "DynamicUser=yes", "NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes",
@@ -61,6 +61,7 @@ def unit(server: Server, settings: LaunchSettings, place: Place) -> Written:
         "",
         "[Install]",
         "WantedBy=multi-user.target",
+        *foot(made),
     ]  # fmt: skip
     files = {f"{server.id}.yaml": made.config} if made.config else {}
     return Written(made, f"{name}.service", "\n".join(lines) + "\n", files, notes)

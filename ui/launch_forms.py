@@ -45,8 +45,7 @@ def show(ws: Workspace, r: Requirements, slug: str, weights: Weights) -> None:
 
 
 def _form(form: StartForm, key: str) -> None:
-    for note in form.notes:
-        st.markdown(f":material/warning: {plain(note)}")
+    st.markdown("\n".join(f"- :material/warning: {plain(note)}" for note in form.notes))
     st.code(form.text, language=form.language, height=420)
     files = {form.file_name: form.text, **form.files}
     with st.container(horizontal=True):

@@ -1,20 +1,6 @@
 #!/bin/sh
 # llama.cpp llama-server b11434 with /srv/models/plan-b-q8_0.gguf, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# Why each setting has its value:
-#   --host 127.0.0.1: reachable from this machine only
-#   --port 8080: where the client sends
-#   --alias plan-b: the name that requests use, the same for every engine
-#   -np 32: largest number of requests in one step
-#   -c 131072: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
-#   --cache-type-k f16: precision of the KV cache in the sizing
-#   --cache-prompt: stated, so that every candidate has the same
-#   --seed 0: runs can be repeated
-#   --metrics: the metrics page is off by default
-#   --cors-origins localhost: pages of other origins may not call it
-#   --no-cors-credentials: a browser sends no credentials along
-#   --offline: it loads the stated file and fetches nothing
 set -eu
 exec llama-server \
   -m /srv/models/plan-b-q8_0.gguf \
@@ -32,3 +18,17 @@ exec llama-server \
   --cors-origins localhost \
   --no-cors-credentials \
   --offline
+# Why each setting has its value:
+#   --host 127.0.0.1: reachable from this machine only
+#   --port 8080: where the client sends
+#   --alias plan-b: the name that requests use, the same for every engine
+#   -np 32: largest number of requests in one step
+#   -c 131072: KV for all slots: slots times tokens of one request
+#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   --cache-type-k f16: precision of the KV cache in the sizing
+#   --cache-prompt: stated, so that every candidate has the same
+#   --seed 0: runs can be repeated
+#   --metrics: the metrics page is off by default
+#   --cors-origins localhost: pages of other origins may not call it
+#   --no-cors-credentials: a browser sends no credentials along
+#   --offline: it loads the stated file and fetches nothing

@@ -1,22 +1,8 @@
 #!/bin/sh
 # llama.cpp llama-server b11434 with /models/plan-b-q8_0.gguf, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull ghcr.io/ggml-org/llama.cpp:server-cuda-b11434`, `docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/ggml-org/llama.cpp:server-cuda-b11434` prints it. The tag: tag by the project's scheme for builds, not pulled; entry point as in its CUDA Dockerfile.
+# ! Digest not known: pin it before use. After docker pull ghcr.io/ggml-org/llama.cpp:server-cuda-b11434, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/ggml-org/llama.cpp:server-cuda-b11434 (tag by the project's scheme for builds, not pulled; entry point as in its CUDA Dockerfile).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
-# Why each setting has its value:
-#   --host 127.0.0.1: reachable from this machine only
-#   --port 8080: where the client sends
-#   --alias plan-b: the name that requests use, the same for every engine
-#   -np 32: largest number of requests in one step
-#   -c 131072: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
-#   --cache-type-k f16: precision of the KV cache in the sizing
-#   --cache-prompt: stated, so that every candidate has the same
-#   --seed 0: runs can be repeated
-#   --metrics: the metrics page is off by default
-#   --cors-origins localhost: pages of other origins may not call it
-#   --no-cors-credentials: a browser sends no credentials along
-#   --offline: it loads the stated file and fetches nothing
 set -eu
 exec docker run \
   --pull never \
@@ -48,3 +34,17 @@ exec docker run \
   --cors-origins localhost \
   --no-cors-credentials \
   --offline
+# Why each setting has its value:
+#   --host 127.0.0.1: reachable from this machine only
+#   --port 8080: where the client sends
+#   --alias plan-b: the name that requests use, the same for every engine
+#   -np 32: largest number of requests in one step
+#   -c 131072: KV for all slots: slots times tokens of one request
+#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   --cache-type-k f16: precision of the KV cache in the sizing
+#   --cache-prompt: stated, so that every candidate has the same
+#   --seed 0: runs can be repeated
+#   --metrics: the metrics page is off by default
+#   --cors-origins localhost: pages of other origins may not call it
+#   --no-cors-credentials: a browser sends no credentials along
+#   --offline: it loads the stated file and fetches nothing

@@ -2,21 +2,6 @@
 # llama.cpp llama-server b11434 with /srv/models/plan-b-q8_0.gguf, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! LLAMA_API_KEY: export it before the start. A key covers every route but health and the page of the web UI; open without it: /health, /v1/health.
-# Why each setting has its value:
-#   --host 127.0.0.1: reachable from this machine only
-#   --port 8080: where the client sends
-#   --alias plan-b: the name that requests use, the same for every engine
-#   -np 12: largest number of requests in one step
-#   -c 49152: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
-#   --cache-type-k f16: precision of the KV cache in the sizing
-#   --cache-prompt: a prompt that begins like an earlier one is not computed again
-#   --metrics: the metrics page is off by default
-#   --cors-origins localhost: pages of other origins may not call it
-#   --no-cors-credentials: a browser sends no credentials along
-#   --offline: it loads the stated file and fetches nothing
-#   --no-ui: no web page is served
-#   --no-slots: /slots shows what each user is asking
 set -eu
 : "${LLAMA_API_KEY:?holds the API key, state it before the start}"; export LLAMA_API_KEY
 exec llama-server \
@@ -36,3 +21,18 @@ exec llama-server \
   --offline \
   --no-ui \
   --no-slots
+# Why each setting has its value:
+#   --host 127.0.0.1: reachable from this machine only
+#   --port 8080: where the client sends
+#   --alias plan-b: the name that requests use, the same for every engine
+#   -np 12: largest number of requests in one step
+#   -c 49152: KV for all slots: slots times tokens of one request
+#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   --cache-type-k f16: precision of the KV cache in the sizing
+#   --cache-prompt: a prompt that begins like an earlier one is not computed again
+#   --metrics: the metrics page is off by default
+#   --cors-origins localhost: pages of other origins may not call it
+#   --no-cors-credentials: a browser sends no credentials along
+#   --offline: it loads the stated file and fetches nothing
+#   --no-ui: no web page is served
+#   --no-slots: /slots shows what each user is asking

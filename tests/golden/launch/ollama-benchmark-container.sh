@@ -1,16 +1,8 @@
 #!/bin/sh
 # Ollama 0.33.0 with plan-b, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull ollama/ollama:0.33.0`, `docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0` prints it. The tag: tag by the project's scheme for releases, not pulled.
+# ! Digest not known: pin it before use. After docker pull ollama/ollama:0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0 (tag by the project's scheme for releases, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
-# Why each setting has its value:
-#   OLLAMA_HOST 127.0.0.1:11434: reachable from this machine only
-#   OLLAMA_CONTEXT_LENGTH 4096: context of 4,096 tokens, input plus output (requirements)
-#   OLLAMA_NUM_PARALLEL 32: largest number of requests in one step
-#   OLLAMA_KV_CACHE_TYPE f16: precision of the KV cache in the sizing
-#   OLLAMA_KEEP_ALIVE -1: no cold start inside a run
-#   OLLAMA_MAX_LOADED_MODELS 1: nothing else takes memory
-#   OLLAMA_NO_CLOUD 1: no request leaves for models in the cloud
 set -eu
 exec docker run \
   --pull never \
@@ -35,3 +27,11 @@ exec docker run \
   --env OLLAMA_MAX_LOADED_MODELS=1 \
   --env OLLAMA_NO_CLOUD=1 \
   --entrypoint ollama ollama/ollama:0.33.0 serve
+# Why each setting has its value:
+#   OLLAMA_HOST 127.0.0.1:11434: reachable from this machine only
+#   OLLAMA_CONTEXT_LENGTH 4096: context of 4,096 tokens, input plus output (requirements)
+#   OLLAMA_NUM_PARALLEL 32: largest number of requests in one step
+#   OLLAMA_KV_CACHE_TYPE f16: precision of the KV cache in the sizing
+#   OLLAMA_KEEP_ALIVE -1: no cold start inside a run
+#   OLLAMA_MAX_LOADED_MODELS 1: nothing else takes memory
+#   OLLAMA_NO_CLOUD 1: no request leaves for models in the cloud

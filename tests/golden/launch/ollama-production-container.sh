@@ -1,18 +1,9 @@
 #!/bin/sh
 # Ollama 0.33.0 with plan-b, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull ollama/ollama:0.33.0`, `docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0` prints it. The tag: tag by the project's scheme for releases, not pulled.
+# ! Digest not known: pin it before use. After docker pull ollama/ollama:0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0 (tag by the project's scheme for releases, not pulled).
 # ! There is no API key. Open to whoever reaches the port: every route, pull and delete of models too.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
-# Why each setting has its value:
-#   OLLAMA_HOST 0.0.0.0:11434: inside the container; its port is published on 127.0.0.1 only
-#   OLLAMA_CONTEXT_LENGTH 4096: context of 4,096 tokens, input plus output (requirements)
-#   OLLAMA_NUM_PARALLEL 12: largest number of requests in one step
-#   OLLAMA_MAX_QUEUE 50: requests that may wait; more are refused at once and do not time out
-#   OLLAMA_KV_CACHE_TYPE f16: precision of the KV cache in the sizing
-#   OLLAMA_KEEP_ALIVE -1: no cold start inside a run
-#   OLLAMA_MAX_LOADED_MODELS 1: nothing else takes memory
-#   OLLAMA_NO_CLOUD 1: no request leaves for models in the cloud
 set -eu
 exec docker run \
   --detach \
@@ -40,3 +31,12 @@ exec docker run \
   --env OLLAMA_MAX_LOADED_MODELS=1 \
   --env OLLAMA_NO_CLOUD=1 \
   --entrypoint ollama ollama/ollama:0.33.0 serve
+# Why each setting has its value:
+#   OLLAMA_HOST 0.0.0.0:11434: inside the container; its port is published on 127.0.0.1 only
+#   OLLAMA_CONTEXT_LENGTH 4096: context of 4,096 tokens, input plus output (requirements)
+#   OLLAMA_NUM_PARALLEL 12: largest number of requests in one step
+#   OLLAMA_MAX_QUEUE 50: requests that may wait; more are refused at once and do not time out
+#   OLLAMA_KV_CACHE_TYPE f16: precision of the KV cache in the sizing
+#   OLLAMA_KEEP_ALIVE -1: no cold start inside a run
+#   OLLAMA_MAX_LOADED_MODELS 1: nothing else takes memory
+#   OLLAMA_NO_CLOUD 1: no request leaves for models in the cloud

@@ -1,23 +1,9 @@
 #!/bin/sh
 # TensorRT-LLM 1.2.1 with Qwen/Qwen3-30B-A3B-FP8, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull nvcr.io/nvidia/tensorrt-llm/release:1.2.1`, `docker image inspect --format '{{index .RepoDigests 0}}' nvcr.io/nvidia/tensorrt-llm/release:1.2.1` prints it. The tag: tag by the documented scheme, not pulled.
+# ! Digest not known: pin it before use. After docker pull nvcr.io/nvidia/tensorrt-llm/release:1.2.1, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' nvcr.io/nvidia/tensorrt-llm/release:1.2.1 (tag by the documented scheme, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 # ! Put tensorrt_llm.yaml into /etc/llm first.
-# Why each setting has its value:
-#   TRTLLM_NO_USAGE_STATS 1: no usage reports leave the machine
-#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
-#   --host 127.0.0.1: reachable from this machine only
-#   --port 8000: where the client sends
-#   --served_model_name plan-b: the name that requests use, the same for every engine
-#   --max_seq_len 4096: context of 4,096 tokens, input plus output (requirements)
-#   --max_batch_size 32: largest number of requests in one step
-#   --max_num_tokens 2048: tokens in one step, stated because the default depends on the GPU
-#   kv_cache_config.free_gpu_memory_fraction 0.710: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of what is free after weights and activations
-#   kv_cache_config.dtype auto: precision of the KV cache in the sizing
-#   kv_cache_config.enable_block_reuse true: stated, so that every candidate has the same
-#   enable_chunked_prefill true: a long prompt is cut and must not take a whole step
-#   return_perf_metrics true: the metrics page answers 404 without it
 set -eu
 exec docker run \
   --pull never \
@@ -47,3 +33,17 @@ exec docker run \
   --max_batch_size 32 \
   --max_num_tokens 2048 \
   --config /settings/tensorrt_llm.yaml
+# Why each setting has its value:
+#   TRTLLM_NO_USAGE_STATS 1: no usage reports leave the machine
+#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
+#   --host 127.0.0.1: reachable from this machine only
+#   --port 8000: where the client sends
+#   --served_model_name plan-b: the name that requests use, the same for every engine
+#   --max_seq_len 4096: context of 4,096 tokens, input plus output (requirements)
+#   --max_batch_size 32: largest number of requests in one step
+#   --max_num_tokens 2048: tokens in one step, stated because the default depends on the GPU
+#   kv_cache_config.free_gpu_memory_fraction 0.710: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of what is free after weights and activations
+#   kv_cache_config.dtype auto: precision of the KV cache in the sizing
+#   kv_cache_config.enable_block_reuse true: stated, so that every candidate has the same
+#   enable_chunked_prefill true: a long prompt is cut and must not take a whole step
+#   return_perf_metrics true: the metrics page answers 404 without it

@@ -1,22 +1,8 @@
 #!/bin/sh
 # Hugging Face TGI 3.3.7 with Qwen/Qwen3-30B-A3B-FP8, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull ghcr.io/huggingface/text-generation-inference:3.3.5`, `docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.5` prints it. The tag: the tag that its README names, not pulled.
+# ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.5, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.5 (the tag that its README names, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
-# Why each setting has its value:
-#   PREFIX_CACHING true: stated, so that every candidate has the same
-#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
-#   --hostname 127.0.0.1: reachable from this machine only
-#   --port 3000: where the client sends
-#   --revision ad44e777: the weights that were chosen, whatever is uploaded later
-#   --max-total-tokens 4096: context of 4,096 tokens, input plus output (requirements)
-#   --max-input-tokens 4095: one token less than a whole request, else longer prompts are refused
-#   --max-batch-size 32: largest number of requests in one step
-#   --max-concurrent-requests 4096: no load point is refused, as the others queue
-#   --max-batch-prefill-tokens 4096: at least the longest prompt, or it does not start
-#   --cuda-memory-fraction 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total that the process may allocate; warm-up gives what is left to the KV cache
-#   --usage-stats off: no usage statistics leave the machine
-#   --cors-allow-origin http://localhost: pages of other origins may not call it
 set -eu
 exec docker run \
   --pull never \
@@ -50,3 +36,17 @@ exec docker run \
   --cuda-memory-fraction 0.798 \
   --usage-stats off \
   --cors-allow-origin http://localhost
+# Why each setting has its value:
+#   PREFIX_CACHING true: stated, so that every candidate has the same
+#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
+#   --hostname 127.0.0.1: reachable from this machine only
+#   --port 3000: where the client sends
+#   --revision ad44e777: the weights that were chosen, whatever is uploaded later
+#   --max-total-tokens 4096: context of 4,096 tokens, input plus output (requirements)
+#   --max-input-tokens 4095: one token less than a whole request, else longer prompts are refused
+#   --max-batch-size 32: largest number of requests in one step
+#   --max-concurrent-requests 4096: no load point is refused, as the others queue
+#   --max-batch-prefill-tokens 4096: at least the longest prompt, or it does not start
+#   --cuda-memory-fraction 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total that the process may allocate; warm-up gives what is left to the KV cache
+#   --usage-stats off: no usage statistics leave the machine
+#   --cors-allow-origin http://localhost: pages of other origins may not call it

@@ -1,23 +1,9 @@
 #!/bin/sh
 # Hugging Face TGI 3.3.7 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull ghcr.io/huggingface/text-generation-inference:3.3.5`, `docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.5` prints it. The tag: the tag that its README names, not pulled.
+# ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.5, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.5 (the tag that its README names, not pulled).
 # ! API_KEY: lines NAME=key in /etc/llm/tgi.env, readable by root only. A key covers generation and /tokenize; open without it: /health, /ping, /info, /metrics, /v1/models, /chat_tokenize, /docs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
-# Why each setting has its value:
-#   PREFIX_CACHING true: a prompt that begins like an earlier one is not computed again
-#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
-#   --hostname 0.0.0.0: inside the container; its port is published on 127.0.0.1 only
-#   --port 3000: where the client sends
-#   --revision ad44e777: the weights that were chosen, whatever is uploaded later
-#   --max-total-tokens 4096: context of 4,096 tokens, input plus output (requirements)
-#   --max-input-tokens 4095: one token less than a whole request, else longer prompts are refused
-#   --max-batch-size 12: largest number of requests in one step
-#   --max-concurrent-requests 62: requests in one step and those that may wait
-#   --max-batch-prefill-tokens 4096: at least the longest prompt, or it does not start
-#   --cuda-memory-fraction 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total that the process may allocate; warm-up gives what is left to the KV cache
-#   --usage-stats off: no usage statistics leave the machine
-#   --cors-allow-origin http://localhost: pages of other origins may not call it
 set -eu
 exec docker run \
   --detach \
@@ -54,3 +40,17 @@ exec docker run \
   --cuda-memory-fraction 0.798 \
   --usage-stats off \
   --cors-allow-origin http://localhost
+# Why each setting has its value:
+#   PREFIX_CACHING true: a prompt that begins like an earlier one is not computed again
+#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
+#   --hostname 0.0.0.0: inside the container; its port is published on 127.0.0.1 only
+#   --port 3000: where the client sends
+#   --revision ad44e777: the weights that were chosen, whatever is uploaded later
+#   --max-total-tokens 4096: context of 4,096 tokens, input plus output (requirements)
+#   --max-input-tokens 4095: one token less than a whole request, else longer prompts are refused
+#   --max-batch-size 12: largest number of requests in one step
+#   --max-concurrent-requests 62: requests in one step and those that may wait
+#   --max-batch-prefill-tokens 4096: at least the longest prompt, or it does not start
+#   --cuda-memory-fraction 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total that the process may allocate; warm-up gives what is left to the KV cache
+#   --usage-stats off: no usage statistics leave the machine
+#   --cors-allow-origin http://localhost: pages of other origins may not call it

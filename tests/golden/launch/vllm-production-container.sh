@@ -1,27 +1,9 @@
 #!/bin/sh
 # vLLM 0.33.0 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After `docker pull vllm/vllm-openai:v0.33.0`, `docker image inspect --format '{{index .RepoDigests 0}}' vllm/vllm-openai:v0.33.0` prints it. The tag: tag by the documented scheme, not pulled.
+# ! Digest not known: pin it before use. After docker pull vllm/vllm-openai:v0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' vllm/vllm-openai:v0.33.0 (tag by the documented scheme, not pulled).
 # ! VLLM_API_KEY: lines NAME=key in /etc/llm/vllm.env, readable by root only. A key covers paths that begin with /v1, /v2, /inference or /cohere, and nothing else; open without it: /health, /metrics, /version, /load, /tokenize, /detokenize, /invocations, /docs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
-# Why each setting has its value:
-#   VLLM_NO_USAGE_STATS 1: no usage statistics leave the machine
-#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
-#   --host 0.0.0.0: inside the container; its port is published on 127.0.0.1 only
-#   --port 8000: where the client sends
-#   --served-model-name plan-b: the name that requests use, the same for every engine
-#   --revision ad44e777: the weights that were chosen, whatever is uploaded later
-#   --max-model-len 4096: context of 4,096 tokens, input plus output (requirements)
-#   --max-num-seqs 12: largest number of requests in one step
-#   --max-num-queued-reqs 50: requests that may wait; more are refused at once and do not time out
-#   --max-num-batched-tokens 2048: tokens in one step, stated because the default depends on the GPU
-#   --gpu-memory-utilization 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total; weights, KV cache, activations and graphs are inside
-#   --kv-cache-dtype auto: precision of the KV cache in the sizing
-#   --enable-prefix-caching: a prompt that begins like an earlier one is not computed again
-#   --enable-prompt-tokens-details: cached tokens are reported with each answer
-#   --no-enable-log-requests: request parameters stay out of the log, stated so that no later default changes it
-#   --disable-access-log-for-endpoints /health,/metrics: probes and scrapes do not fill the log
-#   --disable-fastapi-docs: the list of routes is not published
 set -eu
 exec docker run \
   --detach \
@@ -61,3 +43,21 @@ exec docker run \
   --no-enable-log-requests \
   --disable-access-log-for-endpoints /health,/metrics \
   --disable-fastapi-docs
+# Why each setting has its value:
+#   VLLM_NO_USAGE_STATS 1: no usage statistics leave the machine
+#   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
+#   --host 0.0.0.0: inside the container; its port is published on 127.0.0.1 only
+#   --port 8000: where the client sends
+#   --served-model-name plan-b: the name that requests use, the same for every engine
+#   --revision ad44e777: the weights that were chosen, whatever is uploaded later
+#   --max-model-len 4096: context of 4,096 tokens, input plus output (requirements)
+#   --max-num-seqs 12: largest number of requests in one step
+#   --max-num-queued-reqs 50: requests that may wait; more are refused at once and do not time out
+#   --max-num-batched-tokens 2048: tokens in one step, stated because the default depends on the GPU
+#   --gpu-memory-utilization 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total; weights, KV cache, activations and graphs are inside
+#   --kv-cache-dtype auto: precision of the KV cache in the sizing
+#   --enable-prefix-caching: a prompt that begins like an earlier one is not computed again
+#   --enable-prompt-tokens-details: cached tokens are reported with each answer
+#   --no-enable-log-requests: request parameters stay out of the log, stated so that no later default changes it
+#   --disable-access-log-for-endpoints /health,/metrics: probes and scrapes do not fill the log
+#   --disable-fastapi-docs: the list of routes is not published
