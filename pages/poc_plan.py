@@ -261,8 +261,10 @@ if plan:
         )  # fmt: skip
     st.subheader(t("Hypotheses"))
     hypotheses(plan)
-    st.markdown(f"**{t('Proposed, and not in the plan')}**")
-    proposals(case_proposals(r, case_score(ws, r)), plan, take, "take")
+    asked = case_proposals(r, case_score(ws, r))
+    missing = sum(p.covered_by(plan) is None for p in asked)
+    with st.expander(t("What the score asks besides ({n})", n=missing), icon=":material/playlist_add:"):
+        proposals(asked, plan, take, "take")
     st.subheader(t("Stages and load points"))
     stages(plan)
     st.subheader(t("Contract"))

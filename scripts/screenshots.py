@@ -97,7 +97,7 @@ def main() -> None:
             for info in PAGES:
                 if wanted and info.url not in wanted:
                     continue
-                page.goto(f"{url}/{info.url}?case={given.case}")
+                page.goto(f"{url}/{Path(info.file).stem}?case={given.case}")  # as app.py names its pages
                 settle(page)
                 height = page.evaluate("() => document.querySelector('[data-testid=\"stMain\"]')?.scrollHeight ?? 800")
                 page.set_viewport_size({"width": given.width, "height": min(6000, int(height) + 40)})

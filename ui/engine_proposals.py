@@ -11,6 +11,7 @@ from planner.poc import Plan
 from planner.proposals import Proposal
 from ui.parts import plain
 from ui.text import t
+from ui.words import in_words
 
 ORIGINS = {
     "unknown gate": ":blue-badge[:material/help: unknown gate]",
@@ -25,15 +26,14 @@ def proposals(asked: Sequence[Proposal], plan: Plan | None, take: Callable[[str]
     covered = {p.id: p.covered_by(plan) if plan else None for p in asked}
     for p in (p for p in asked if not covered[p.id]):
         with st.container(border=True):
-            with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-                st.markdown(f"{t(ORIGINS[p.origin])} {plain(p.why)}")
-                st.button(t("Take into the plan"), icon=":material/playlist_add:", key=f"{key}-{p.id}", on_click=take,
-                          args=(p.id,))  # fmt: skip
-            st.markdown(f"**{plain(p.id)}** {plain(p.hypothesis.statement)}")
+            said, action = st.columns([4, 1])
+            said.markdown(f"{t(ORIGINS[p.origin])} **{plain(p.id)}** {plain(p.hypothesis.statement)}")
+            action.button(t("Take in"), icon=":material/playlist_add:", key=f"{key}-{p.id}", on_click=take,
+                          args=(p.id,), help=t("Take it into the draft of the plan."), width="stretch")  # fmt: skip
             st.code("\n".join(format_condition(c) for c in p.hypothesis.conditions), language=None)
             st.caption(
-                t("How: {method} **If rejected:** {rejected}", method=plain(p.hypothesis.method),
-                  rejected=plain(p.hypothesis.if_rejected))
+                t("Why: {why} How: {method} **If rejected:** {rejected}", why=plain(in_words(p.why)),
+                  method=plain(p.hypothesis.method), rejected=plain(p.hypothesis.if_rejected))
             )  # fmt: skip
     done = [p for p in asked if covered[p.id]]
     if done:
