@@ -38,7 +38,8 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
     inside, name = packed(server, settings, ANY_ADDRESS, IN_POD), place.called(server)
     notes = (
         *image_notes(server, settings),
-        *key_notes(server, inside.launch, f"kubectl create secret generic {name}-api-key --from-literal=NAME=key"),
+        *key_notes(server, inside.launch, f"lines NAME=key in a file, and kubectl create secret generic {name}-api-key "
+                   "--from-env-file=FILE"),
         f"The claim {name}-models holds the models and must exist; only pods with the label {CLIENT}: {name} get in.",
         "CPU and memory requests follow from no figure here: state them from a measured run (rss_bytes).",
         *(("Kubernetes starts a crashed server again: read the restart count beside the result.",)

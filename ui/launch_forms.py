@@ -45,7 +45,8 @@ def show(ws: Workspace, r: Requirements, slug: str, weights: Weights) -> None:
 
 
 def _form(form: StartForm, key: str) -> None:
-    st.markdown("\n".join(f"- :material/warning: {plain(note)}" for note in form.notes))
+    if form.notes:
+        st.warning("\n".join(f"- {plain(note)}" for note in form.notes), icon=":material/warning:")
     st.code(form.text, language=form.language, height=420)
     files = {form.file_name: form.text, **form.files}
     with st.container(horizontal=True):

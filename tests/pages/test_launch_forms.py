@@ -27,7 +27,7 @@ def test_daily_use_of_another_server_is_another_launch(launch: Launch) -> None:
     assert not app.exception
     codes = [c.value for c in app.code]
     assert any("kind: ConfigMap" in c and "purpose production" in c for c in codes)
-    said = "\n".join(m.value for m in app.markdown).replace("\\", "")
+    said = "\n".join(m.value for m in (*app.markdown, *app.warning)).replace("\\", "")
     assert "There is no API key. Open to whoever reaches the port" in said
     assert "put a proxy that asks for a key in front" in said
     assert "Digest not known: pin it before use" in said

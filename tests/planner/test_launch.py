@@ -128,9 +128,11 @@ def test_what_cannot_be_made_equal_is_a_warning() -> None:
 
 
 def test_the_fairness_table_covers_every_engine_and_topic() -> None:
-    table = fairness(ENGINES)
+    servers = {name: _server(name) for name in RECIPES}
+    table = fairness(servers)
     assert len(table) == 16
-    assert all(set(row.servers) == set(ENGINES) for row in table)
+    assert all(set(row.servers) == set(servers) for row in table)
+    assert all(f.default and f.effect and (f.how or f.by != "equalised") for row in table for f in row.servers.values())
     assert not next(row for row in table if row.topic == "output length").equal
 
 
