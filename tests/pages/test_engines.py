@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -99,3 +101,35 @@ def test_a_slider_is_cut_at_its_flip_points(below: float | None, above: float | 
         above=Crossing(at=above, to="c") if above else None,
     )  # fmt: skip
     assert [(round(b.low, 9), round(b.high, 9), b.engine) for b in bands(weight, 10, flip, "a")] == expected
+
+
+UNKNOWN_BATCHING = """\
+axes:
+  batching:
+    rating: null
+    reason: Nobody of us looked.
+    source: [our own notes]
+    versions: 0.5.23
+    read_on: 2026-11-28
+sources:
+  our own notes: {address: infra/notes, version: page 1, read_on: 2026-11-28, read: nothing on batching}
+"""
+
+
+def test_what_nobody_knows_is_shown_as_unknown_and_lowers_the_confidence(home: Path, launch: Launch) -> None:
+    own = home / "catalog" / "engines"
+    own.mkdir(parents=True)
+    (own / "sglang.yaml").write_text(UNKNOWN_BATCHING, encoding="utf-8")
+    app = launch("engines")
+    assert not app.exception
+    said = text(app)
+    # SGLang: 91 % of the weights are of high confidence, 12.5 % of them (batching, 4 of 32 points) unknown now.
+    assert "Batching. Counted as the middle of the scale, neither for nor against." in said
+    assert "sure of 78%" in said
+    cells = next(d.value for d in app.dataframe if "SGLang" in d.value.columns)
+    assert cells.loc["Batching", "SGLang"] == "???"
+    app = control(app, "selectbox", "Engine").set_value("sglang").run()
+    app = control(app, "selectbox", "Criterion").set_value("batching").run()
+    assert "lowers the confidence, not the score" in "\n".join(i.value for i in app.info)
+    assert "Looked for in:" in text(app)
+    assert "? not known" in {str(x) for t in app.table for x in t.value.to_numpy().ravel()}

@@ -113,57 +113,24 @@ def test_nothing_in_the_score_is_measured_today() -> None:
     assert sum(p.contribution for p in vllm.contributions) == pytest.approx(vllm.score)
 
 
-# --- gates ---
+def test_what_was_measured_lowers_the_share_that_nobody_measured() -> None:
+    # batching of vLLM: 4 of 29 points, rated 3 of 3, so 4/29 of its score are measured then.
+    vllm = ENGINES["vllm"]
+    measured = vllm.axes["batching"].model_copy(update={"evidence_kind": "measured"})
+    own = {**ENGINES, "vllm": vllm.model_copy(update={"axes": {**vllm.axes, "batching": measured}})}
+    found = score(NORTIA, own, compute_capability=GB10).of("vllm")
+    assert found.score == pytest.approx(nortia().of("vllm").score)
+    assert found.unmeasured_share == pytest.approx(1 - 4 / 29 / found.score)
 
 
-def test_an_engine_that_reads_only_gguf_takes_the_nearest_form_and_declares_it() -> None:
-    form = nortia().of("ollama").form
-    assert form is not None
-    assert (form.weight_format, form.quantization) == ("gguf", "q8_0")
-    assert form.declared == ("weight_format", "quantization")
-
-
-@pytest.mark.parametrize(
-    ("engine", "quantization", "cc", "state"),
-    [
-        ("vllm", "fp8", "9.0", "pass"),
-        ("vllm", "fp8", "8.0", "pass"),  # weights only through Marlin
-        ("sglang", "fp8", "8.0", "fail"),  # sglang#7715: FP8 checkpoints fail on Ampere
-        ("vllm", "fp8", "7.0", "fail"),  # no code below 7.5 in the wheel
-        ("tensorrt_llm", "nvfp4", "9.0", "fail"),  # FP4 from Blackwell on
-        ("tensorrt_llm", "awq", "12.0", "fail"),  # no AWQ or GPTQ on 12.0
-        ("vllm", "fp8", None, "unknown"),
-        ("vllm", "q4_k_m", "9.0", "fail"),  # GGUF left the core at 0.24
-    ],
-)
-def test_precision_gate(engine: str, quantization: str, cc: str | None, state: str) -> None:
-    weight_format = "gguf" if quantization.startswith("q4") else "safetensors"
-    plan = ModelPlan.model_validate(
-        {"id": "X", "label": "x", "model": "m", "quantization": quantization, "weight_format": weight_format}
-    )
-    found = gate(engine, "gpu and precision", plan=plan, cc=cc)
-    assert found.state == state
-    assert found.sources
-    assert bool(found.hypothesis) == (state == "unknown")
-
-
-def test_windows_leaves_ollama() -> None:
-    passing = {e for e in ENGINES if gate(e, "operating system", os="windows").state == "pass"}
-    assert passing == {"ollama"}
-
-
-def test_an_air_gap_is_open_where_nothing_was_read() -> None:
-    scored = nortia(air_gap=True)
-    opened = {o.engine for o in scored.first_hypotheses if o.gate.gate == "air gap"}
-    assert opened == {"sglang", "tensorrt_llm", "ollama"}  # vLLM was tried offline; TGI does not rank
-
-
-def test_a_licence_that_is_not_allowed_stops_everything() -> None:
-    scored = score(NORTIA, ENGINES, compute_capability=GB10, licences=("MIT",))
-    assert [c.engine for c in scored.ranking] == ["ollama"]
-    nobody = score(NORTIA, ENGINES, compute_capability=GB10, licences=())
-    assert nobody.favourite is None
-    assert nobody.sentence.startswith("No engine passes")
+def test_a_near_tie_is_named_and_does_not_depend_on_who_else_is_there() -> None:
+    scored = nortia()
+    assert scored.near_ties == ("sglang",)
+    assert "in a near tie with SGLang" in scored.sentence
+    # one rating step on one criterion of average weight: 16 criteria count, so 1/16/3
+    assert scored.near_tie_margin == pytest.approx(1 / 16 / 3)
+    two = score(NORTIA, {e: ENGINES[e] for e in ("vllm", "sglang")}, compute_capability=GB10)
+    assert (two.near_ties, two.near_tie_margin) == (scored.near_ties, scored.near_tie_margin)
 
 
 # --- weights ---

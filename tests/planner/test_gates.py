@@ -1,0 +1,59 @@
+"""What stops an engine before any score, and what stays open until a server was started."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.requirements import ModelPlan
+from planner.scoring import score
+from tests.planner.test_scoring import ENGINES, GB10, NORTIA, gate, nortia
+
+
+def test_an_engine_that_reads_only_gguf_takes_the_nearest_form_and_declares_it() -> None:
+    form = nortia().of("ollama").form
+    assert form is not None
+    assert (form.weight_format, form.quantization) == ("gguf", "q8_0")
+    assert form.declared == ("weight_format", "quantization")
+
+
+@pytest.mark.parametrize(
+    ("engine", "quantization", "cc", "state"),
+    [
+        ("vllm", "fp8", "9.0", "pass"),
+        ("vllm", "fp8", "8.0", "pass"),  # weights only through Marlin
+        ("sglang", "fp8", "8.0", "fail"),  # sglang#7715: FP8 checkpoints fail on Ampere
+        ("vllm", "fp8", "7.0", "fail"),  # no code below 7.5 in the wheel
+        ("tensorrt_llm", "nvfp4", "9.0", "fail"),  # FP4 from Blackwell on
+        ("tensorrt_llm", "awq", "12.0", "fail"),  # no AWQ or GPTQ on 12.0
+        ("vllm", "fp8", None, "unknown"),
+        ("vllm", "q4_k_m", "9.0", "fail"),  # GGUF left the core at 0.24
+    ],
+)
+def test_precision_gate(engine: str, quantization: str, cc: str | None, state: str) -> None:
+    weight_format = "gguf" if quantization.startswith("q4") else "safetensors"
+    plan = ModelPlan.model_validate(
+        {"id": "X", "label": "x", "model": "m", "quantization": quantization, "weight_format": weight_format}
+    )
+    found = gate(engine, "gpu and precision", plan=plan, cc=cc)
+    assert found.state == state
+    assert found.sources
+    assert bool(found.hypothesis) == (state == "unknown")
+
+
+def test_windows_leaves_ollama() -> None:
+    passing = {e for e in ENGINES if gate(e, "operating system", os="windows").state == "pass"}
+    assert passing == {"ollama"}
+
+
+def test_an_air_gap_is_open_where_nothing_was_read() -> None:
+    scored = nortia(air_gap=True)
+    opened = {o.engine for o in scored.first_hypotheses if o.gate.gate == "air gap"}
+    assert opened == {"sglang", "tensorrt_llm", "ollama"}  # vLLM was tried offline; TGI does not rank
+
+
+def test_a_licence_that_is_not_allowed_stops_everything() -> None:
+    scored = score(NORTIA, ENGINES, compute_capability=GB10, licences=("MIT",))
+    assert [c.engine for c in scored.ranking] == ["ollama"]
+    nobody = score(NORTIA, ENGINES, compute_capability=GB10, licences=())
+    assert nobody.favourite is None
+    assert nobody.sentence.startswith("No engine passes")
