@@ -202,7 +202,7 @@ def _probe(r: Requirements, scored: Score, c: ScoredCandidate, p: Contribution, 
     turned = f", and one step would make {scored.of(_turned(scored, c, rival)).engine_name} win" if rival else ""
     rated = "" if p.rating is None else f" is rated {p.rating} of 3"
     return Proposal(
-        origin="thin evidence", why=f"{about} of {c.engine_name}{rated} ({basis}){turned}.",
+        origin="thin evidence", why=f"{p.criterion}: {c.engine_name}{rated} ({basis}){turned}.",
         engines=tuple(dict.fromkeys(e for e in (a, b, c.engine) if e)),
         points=(shared_point(r, r.shared_prefix_share or 0.6),) if p.criterion == "prefix_reuse" else (),
         hypothesis=_hypothesis(
