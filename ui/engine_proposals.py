@@ -31,7 +31,8 @@ def proposals(asked: Sequence[Proposal], plan: Plan | None, take: Callable[[str]
             action.button(t("Take in"), icon=":material/playlist_add:", key=f"{key}-{p.id}", on_click=take,
                           args=(p.id,), help=t("Take it into the draft of the plan."), width="stretch")  # fmt: skip
             st.code("\n".join(format_condition(c) for c in p.hypothesis.conditions), language=None)
-            why = p.why if p.origin == "unknown gate" else in_words(p.why)  # a gate's reason begins with a format's name
+            # A gate's reason begins with the name of a format, which keeps its small letter.
+            why = p.why if p.origin == "unknown gate" else in_words(p.why)
             st.caption(
                 t("Why: {why} How: {method} **If rejected:** {rejected}", why=plain(why),
                   method=plain(p.hypothesis.method), rejected=plain(p.hypothesis.if_rejected))
