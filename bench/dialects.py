@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 from planner.engine_facts import server
 from planner.engine_files import SHIPPED, load_engines
-from planner.engine_schema import Engine, MetricReading, Server
+from planner.engine_schema import Engine
 from planner.errors import UnknownName
 from planner.frozen import Frozen
 from planner.poc import DIALECTS
+from planner.server_schema import MetricReading, Server
 
 Tokenize = Literal["messages", "content", "none"]
 # Roles as a manifest names them: the catalogue's role, and the part of a histogram.

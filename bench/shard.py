@@ -25,8 +25,8 @@ from bench.repeat import Load, Share, Target
 from bench.transport import Pool
 from bundle.records import write_records
 from planner.conditions import LoadPoint
-from planner.engine_schema import Server as EngineServer
 from planner.poc import Launch, Stop
+from planner.server_schema import Server as EngineServer
 
 WORK, RECORDS = "work.pickle", "records.parquet"
 TELL_EVERY_S = 0.05

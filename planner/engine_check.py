@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from planner.engine_schema import ENGINE_SECTIONS, PERFORMANCE_AXES, SERVER_SECTIONS, Engine, Server, Source
+from planner.engine_schema import ENGINE_SECTIONS, PERFORMANCE_AXES, SERVER_SECTIONS, Engine, Source
+from planner.server_schema import Server
 
 NOT_READ = "not read"  # the source of a gap: nothing is claimed
 CITING = ("source", "sources")

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 from planner.engine_files import load_engine, load_engines
-from planner.engine_schema import CAPABILITY, Axis, Engine, Server
+from planner.engine_schema import CAPABILITY, Axis, Engine
 from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
+from planner.server_schema import Server
 
 __all__ = ["Age", "Axis", "Engine", "Server", "age", "capability", "load_engine", "load_engines", "server", "stale"]
 

@@ -14,14 +14,12 @@ from typing import Any, Literal, NamedTuple
 import yaml
 
 from planner.engine_facts import Server
-from planner.engine_schema import FairRun, SafeSetting
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.launch_recipes import RECIPES, Step, recipe_of, static_fraction
 from planner.launch_settings import WHY, Flag, LaunchSettings, PurposeId
 from planner.poc import Launch
-
-__all__ = ["RECIPES", "Caution", "FairnessRow", "Flag", "LaunchPlan", "LaunchSettings", "fairness", "launch"]
+from planner.server_schema import FairRun, SafeSetting
 
 GPU_MEMORY_CAUTION = 0.95
 VARIABLE = re.compile(r"^[A-Z][A-Z0-9_]*$")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from planner.engine_schema import Server
 from planner.launch_settings import Flag, LaunchSettings
 from planner.memory_knobs import KNOBS, DeviceLoad, flag_value
+from planner.server_schema import Server
 
 Value = Callable[[LaunchSettings], str | None]
 

@@ -11,21 +11,18 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import planner.catalog  # noqa: E402
-import planner.engine_schema  # noqa: E402
+from planner import engine_schema, gpu_schema, model_schema, server_schema  # noqa: E402
+from planner.catalog import load_catalog  # noqa: E402
 from planner.engine_schema import PERFORMANCE_AXES  # noqa: E402
 from planner.frozen import Frozen  # noqa: E402
 from planner.weighting import CRITERIA  # noqa: E402
 from scripts.definitions import table  # noqa: E402
 
-OF_THE_PROGRAM = {"Catalog", "Refusal"}  # what reading gives; no file holds them
 
-
-def classes(module: ModuleType) -> list[type[Frozen]]:
-    """The classes of a schema in the order in which the file defines them."""
-    return [c for c in vars(module).values()
-            if inspect.isclass(c) and issubclass(c, Frozen) and c.__module__ == module.__name__
-            and c.__name__ not in OF_THE_PROGRAM]  # fmt: skip
+def classes(*modules: ModuleType) -> list[type[Frozen]]:
+    """The classes of a schema in the order in which its modules define them."""
+    return [c for module in modules for c in vars(module).values()
+            if inspect.isclass(c) and issubclass(c, Frozen) and c.__module__ == module.__name__]  # fmt: skip
 
 
 def described(c: type[Frozen]) -> str:
@@ -42,13 +39,13 @@ def described(c: type[Frozen]) -> str:
 
 def blocks() -> dict[str, str]:
     """The generated blocks by marker."""
-    vllm = planner.catalog.load_catalog().engine("vllm")
+    vllm = load_catalog().engine("vllm")
     criteria = [(f"`{name}`", "weighed" if name in CRITERIA else "shown", "yes" if name in PERFORMANCE_AXES else "")
                 for name in vllm.axes]  # fmt: skip
     return {
         "criteria": table(("criterion", "in the score", "about performance"), criteria),
-        "engines": "\n\n".join(map(described, reversed(classes(planner.engine_schema)))),
-        "models and gpus": "\n\n".join(map(described, classes(planner.catalog))),
+        "engines": "\n\n".join(map(described, reversed(classes(server_schema, engine_schema)))),
+        "models and gpus": "\n\n".join(map(described, classes(model_schema, gpu_schema))),
     }
 
 

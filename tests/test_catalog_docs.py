@@ -6,7 +6,8 @@ import re
 
 import yaml
 
-from planner.engine_schema import Axis, Engine, Server, Source
+from planner.engine_schema import Axis, Engine, Source
+from planner.server_schema import Server
 from scripts.catalog_schema import render
 from services.workspace import ROOT
 

@@ -14,11 +14,11 @@ from bench.__main__ import main
 from bench.dialects import Dialect, speaks
 from bundle.folder import find_bundles, open_bundle
 from planner.catalog import facts_to_carry
-from planner.engine_schema import Server
 from planner.gates import gates
 from planner.launch import LaunchSettings, launch
 from planner.poc import plan_from_yaml, plan_to_yaml
 from planner.scoring import score
+from planner.server_schema import Server
 from services.cases import requirements_from
 from services.shipped import CASES
 from services.workspace import Workspace, open_workspace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bench.dialects import Dialect
 from bench.emulator.settings import Settings
 from bench.emulator.turns import Turns
-from planner.engine_schema import LogPattern
+from planner.server_schema import LogPattern
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from planner.batching import POLICIES, Limits
-from planner.engine_schema import Server
 from planner.errors import InputError, UnknownName
+from planner.server_schema import Server
 from planner.step_time import StepTime
 
 VERSION = "emulator/1"
