@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.inputs import Inputs
 from bench.prompts import Prompt, PromptMaker
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 
 if TYPE_CHECKING:
     from bench.repeat import Target

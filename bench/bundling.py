@@ -25,9 +25,10 @@ from bundle.folder import seal
 from bundle.manifest import EngineStart, Manifest, Repeat, Warmup
 from bundle.quality import write_quality
 from bundle.records import write_records, write_telemetry
-from planner.conditions import Kind, LoadPoint
+from planner.conditions import Kind
 from planner.contract import Contract
 from planner.errors import InputError
+from planner.loads import LoadPoint
 from planner.poc import Plan
 
 if TYPE_CHECKING:

@@ -27,19 +27,20 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.asking import LOAD
 from bench.commands import BAD_RESULT, OK, PLAIN_WIDTH, read_plan
 from bench.dialects import Dialect, dialect
 from bench.engines import Server, check_allowed
 from bench.preflight import Preflight, preflight
 from bench.prompts import PromptMaker
-from bench.repeat import LOAD, Load, Target, warm_up
+from bench.repeat import Load, Target, warm_up
 from bench.telemetry import Telemetry
 from bench.transport import Pool
 from bench.vllm_client import Client, run_client
 from bundle.records import Record
 from bundle.samples import PER_REQUEST, counted, steady_window, tokens_in
-from planner.conditions import LoadPoint
 from planner.errors import InputError, ServerError, UnknownName
+from planner.loads import LoadPoint
 from planner.poc import Plan, PlanCandidate
 
 # Their name of a figure, and how far beyond A/A it may differ; None is only told.

@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 from bench import containers, guard
 from bench.dialects import Dialect
+from bench.exchange import Origin
 from bench.lease import SUFFIX, TOKEN, Lease, end_all, new_lease, ours, process, write_lease
-from bench.transport import Origin, Pool, request_bytes
+from bench.transport import Pool, request_bytes
 from planner.errors import NotAllowed, ServerError
 from planner.poc import Launch
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from bench.json_schema import check_schema
 from bench.quality import Item, item_of
 from bench.schedule import TraceRow, seeded
-from planner.conditions import LoadPoint
 from planner.errors import InputError
+from planner.loads import LoadPoint
 from planner.poc import Plan
 
 LocalCounter = Callable[[str], int]

@@ -26,8 +26,8 @@ from bench.shards import ShardedLoad, number_of_shards
 from bench.telemetry import Telemetry
 from bench.transport import Pool
 from bundle.manifest import Manifest, Warmup
-from planner.conditions import LoadPoint
 from planner.errors import InputError, NotAllowed, ServerError
+from planner.loads import LoadPoint
 from planner.poc import Launch, Plan, PlanCandidate, Stage
 
 IDLE_WITHIN_S = 5.0

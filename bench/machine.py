@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from bench.transport import Origin
+from bench.exchange import Origin
 
 TOOL_VERSION = "0.1.0"
 

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from bench.arrivals import upper_bounds
 from bench.asking import Lengths
+from bench.exchange import ERROR_KINDS, Exchange
 from bench.quality import is_valid_json
 from bench.sse import Answer, read_answer
-from bench.transport import ERROR_KINDS, Exchange, error_message
+from bench.transport import error_message
 from bundle.records import Outcome, Record
 
 

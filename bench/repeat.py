@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from bench.asking import AGGRESSOR, TAIL, WARMUP, Asking, counted_cohort, tail_reserve
-from bench.asking import LOAD as LOAD
 from bench.dialects import Dialect
 from bench.engines import Server
+from bench.exchange import ERROR_KINDS, Exchange
 from bench.inputs import Inputs
 from bench.machine import undisturbed, waited_for_core_s
 from bench.outcome import Sent, failed_at_first_sight, record_of
@@ -22,12 +22,12 @@ from bench.prompts import Prompt, PromptMaker
 from bench.quality import judge_answer
 from bench.saturation import LOOK_EVERY_S, Saturation
 from bench.schedule import send_times, slot_starts
-from bench.transport import ERROR_KINDS, Exchange, Pool, request_bytes
+from bench.transport import Pool, request_bytes
 from bundle.manifest import Warmup
 from bundle.quality import Judged
 from bundle.records import Outcome, Record
-from planner.conditions import LoadPoint
 from planner.errors import FliplineError
+from planner.loads import LoadPoint
 from planner.poc import Stop
 from planner.statistics import percentile
 

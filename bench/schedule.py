@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 
 
 class TraceRow(NamedTuple):

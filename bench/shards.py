@@ -25,8 +25,8 @@ from bench.prompts import PromptMaker
 from bench.repeat import NO_INPUTS, STOP_RULE_FROM, Result, Target
 from bench.shard import RECORDS, WORK, Work
 from bundle.records import Record, read_records
-from planner.conditions import LoadPoint
 from planner.errors import NotAllowed
+from planner.loads import LoadPoint
 from planner.poc import Stop
 
 # Streams x chunks/s that one process took in with errors of arrival times below 0.5 ms at p99: perf/instrument.py.

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from bundle.summary import read_run, summarise
 from planner.condition_line import format_condition
-from planner.conditions import Condition, Evidence, LoadPoint
+from planner.conditions import Condition, Evidence
+from planner.loads import LoadPoint
 from planner.poc import Launch, StageRule
 
 

@@ -22,10 +22,8 @@ from typing import Any
 
 from bench.arrivals import Arrivals, ask_for_stamps
 from bench.connection import Connection, Tls
-from bench.exchange import ERROR_KINDS, Exchange, Origin
+from bench.exchange import Exchange, Origin
 from planner.errors import FliplineError, NotAllowed, ServerError
-
-__all__ = ["ERROR_KINDS", "Exchange", "Origin", "Pool", "error_message", "fetch_json", "request_bytes"]
 
 Clock = Callable[[], float]
 AT_ONCE = 64

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.transport import Origin
-from planner.conditions import LoadPoint
+from bench.exchange import Origin
 from planner.errors import InputError
+from planner.loads import LoadPoint
 
 # Neither `vllm` nor its module form: both ask for package metadata of that name, which builds for a CPU do not carry.
 # Only the reading of the prompts is replaced: theirs wants pandas, which vLLM does not install by itself.

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from bundle.manifest import BUNDLE_SCHEMA, MANIFEST, Manifest
 from planner.errors import BundleError, SchemaTooNew
-from planner.poc import first_fault
+from planner.faults import first_fault
 
 
 def file_sha256(path: Path) -> str:

@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from planner.conditions import Kind, LoadPoint
+from planner.conditions import Kind
 from planner.contract import Contract
 from planner.frozen import Frozen
+from planner.loads import LoadPoint
 
 BUNDLE_SCHEMA = 1
 MANIFEST = "manifest.json"

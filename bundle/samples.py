@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from bundle.records import Record
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 
 
 class Window(NamedTuple):

@@ -25,8 +25,9 @@ from bundle.samples import (
 from bundle.shapes import disturbance, figures
 from bundle.validity import Finding, delta, facts, findings
 from planner.condition_line import format_test
-from planner.conditions import Condition, Evidence, Exceedance, Kind, LoadPoint
+from planner.conditions import Condition, Evidence, Exceedance, Kind
 from planner.frozen import sha256_of
+from planner.loads import LoadPoint
 from planner.metrics import METRICS, PERCENTILES
 from planner.statistics import effective_n, percentile
 

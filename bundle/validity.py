@@ -12,7 +12,7 @@ from bundle.manifest import Manifest, Repeat
 from bundle.records import Record, Sample
 from bundle.samples import Window, counted, itl_ms, tokens_in, ttft_is_bound, ttft_service_ms
 from bundle.shapes import disturbance
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from planner.statistics import percentile
 
 ALL = ("all",)

@@ -19,8 +19,8 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, FlipCondition, Name, SnapshotRef, Status
 from decisions.record import draft as new_draft
 from planner.errors import InputError, NotAllowed
+from planner.faults import first_fault
 from planner.frozen import Frozen, canonical_json
-from planner.poc import first_fault
 
 _OPEN = (Status.PROPOSED, Status.ACCEPTED)
 _ANY = tuple(s for s in Status if s is not Status.DRAFT)

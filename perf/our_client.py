@@ -24,7 +24,7 @@ from bench.engines import Server
 from bench.prompts import Prompt, PromptMaker, Vocabulary
 from bench.repeat import Load, Target
 from bench.transport import Pool
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from planner.poc import Launch, Stop
 
 TAIL_FROM = 1_000_000

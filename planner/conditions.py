@@ -14,8 +14,7 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from planner.contract import Contract, Tolerance
 from planner.frozen import Frozen
-from planner.loads import Arrival as Arrival
-from planner.loads import LoadPoint as LoadPoint
+from planner.loads import LoadPoint
 from planner.metrics import METRICS, Level, Metric, metric
 
 Comparison = Literal["<=", ">=", "between", "is"]

@@ -16,7 +16,7 @@ import yaml
 from planner.engine_facts import Server
 from planner.errors import InputError
 from planner.frozen import Frozen
-from planner.launch_recipes import RECIPES, Step, recipe_of, static_fraction
+from planner.launch_recipes import Step, recipe_of, static_fraction
 from planner.launch_settings import WHY, Flag, LaunchSettings, PurposeId
 from planner.poc import Launch
 from planner.server_schema import FairRun, SafeSetting

@@ -13,8 +13,9 @@ from planner import launch_kubernetes, launch_shell, launch_systemd
 from planner.engine_facts import Server
 from planner.errors import UnknownName
 from planner.frozen import Frozen
-from planner.launch import LaunchPlan, LaunchSettings
+from planner.launch import LaunchPlan
 from planner.launch_place import Place, Written
+from planner.launch_settings import LaunchSettings
 
 FormId = Literal["bare", "container", "kubernetes", "systemd"]
 

@@ -11,7 +11,6 @@ import yaml
 
 from planner.engine_facts import Server
 from planner.errors import InputError
-from planner.launch import LaunchSettings
 from planner.launch_place import (
     ANY_ADDRESS,
     READY_S,
@@ -24,6 +23,7 @@ from planner.launch_place import (
     key_notes,
     packed,
 )
+from planner.launch_settings import LaunchSettings
 
 PROBE_PERIOD_S = 10
 CLIENT = "llm.client"

@@ -10,7 +10,8 @@ from pydantic import Field
 
 from planner.engine_facts import Server
 from planner.frozen import Frozen
-from planner.launch import LaunchPlan, LaunchSettings, launch
+from planner.launch import LaunchPlan, launch
+from planner.launch_settings import LaunchSettings
 
 ANY_ADDRESS = "0.0.0.0"
 READY_S = 900

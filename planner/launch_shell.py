@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.engine_facts import Server
-from planner.launch import LaunchSettings, launch
+from planner.launch import launch
 from planner.launch_place import ANY_ADDRESS, Packed, Place, Written, foot, head, image_notes, key_notes, packed
-from planner.launch_settings import LOOPBACK
+from planner.launch_settings import LOOPBACK, LaunchSettings
 
 # A compiler cache is written under /tmp and loaded from there as code, so that folder must allow it.
 SCRATCH = "/tmp:rw,exec,nosuid,nodev"

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from planner.condition_line import parse_condition
-from planner.conditions import Condition, Context, Evidence, LoadPoint
+from planner.conditions import Condition, Context, Evidence
 from planner.evaluate import evaluate
+from planner.loads import LoadPoint
 from planner.poc import Hypothesis, Plan, PlanCandidate, Stage, StageRule
 from planner.requirements import Requirements
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from planner.capacity import Sizing
-from planner.conditions import Evidence, Kind, LoadPoint
+from planner.conditions import Evidence, Kind
+from planner.loads import LoadPoint
 from planner.throughput import KINDS, total_tok_s, user_tok_s
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from planner.condition_line import parse_condition
-from planner.conditions import LoadPoint
 from planner.frozen import Frozen
+from planner.loads import LoadPoint
 from planner.planning import NEAR, candidate_of, regular_point
 from planner.poc import Hypothesis, Plan, Stage
 from planner.requirements import Requirements

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from decisions.record import Action, Adr, AdrText, Consequences, FlipCondition, People
 from planner.errors import InputError
-from planner.poc import first_fault
+from planner.faults import first_fault
 
 
 def lines(text: str) -> tuple[str, ...]:

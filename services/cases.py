@@ -12,7 +12,7 @@ from db.ids import new_id
 from planner.calibration import Calibration
 from planner.capacity import Sizing, size
 from planner.errors import FliplineError, InputError
-from planner.poc import first_fault
+from planner.faults import first_fault
 from planner.requirements import Hardware, ModelPlan, Requirements
 from services.calibrations import calibration, setting_of
 from services.scores import case_score

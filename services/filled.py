@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from db.ids import new_id
 from planner.choosing import OF_A_START
-from planner.conditions import Evidence, Kind, LoadPoint
+from planner.conditions import Evidence, Kind
 from planner.errors import InputError, UnknownName
+from planner.loads import LoadPoint
 from planner.metrics import Level, Metric, metric
 from planner.poc import Plan
 from services.workspace import Workspace, now

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from planner.capacity import size
 from planner.errors import FliplineError, InputError
-from planner.poc import first_fault
+from planner.faults import first_fault
 from planner.proposals import Proposal, propose
 from planner.requirements import Requirements
 from planner.scoring import Score, score

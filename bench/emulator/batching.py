@@ -13,7 +13,7 @@ from bench.emulator.settings import Settings
 from bench.emulator.turns import Asked
 from planner.batching import Limits, Scheduler, Step
 from planner.errors import InputError
-from planner.poc import first_fault
+from planner.faults import first_fault
 
 
 @dataclass

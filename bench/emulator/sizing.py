@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from planner.errors import InputError, UnknownName
-from planner.poc import first_fault
+from planner.faults import first_fault
 from planner.step_time import StepTime
 from planner.throughput import ThroughputInputs
 

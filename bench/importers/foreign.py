@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from bundle.manifest import Figure
 from bundle.records import Outcome, Record
-from planner.conditions import Arrival, LoadPoint
 from planner.errors import InputError
+from planner.faults import first_fault
+from planner.loads import Arrival, LoadPoint
 from planner.metrics import METRICS, PERCENTILES
-from planner.poc import first_fault
 
 Doc = dict[str, Any]
 AT_DISPATCH = "starts at dispatch; ours starts at the scheduled time, so that waiting counts"

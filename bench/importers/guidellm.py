@@ -31,8 +31,8 @@ from bench.importers.foreign import (
 )
 from bundle.manifest import Figure
 from bundle.records import Record
-from planner.conditions import LoadPoint
 from planner.errors import InputError
+from planner.loads import LoadPoint
 
 TERMS = (
     Term("time_to_first_token_ms", "ttft_service_ms", AT_DISPATCH),

@@ -15,10 +15,11 @@ from bench.machine import TOOL_VERSION
 from bundle.folder import seal
 from bundle.manifest import EngineStart, Imported, Manifest, Repeat
 from bundle.records import write_records
-from planner.conditions import Kind, LoadPoint
+from planner.conditions import Kind
 from planner.contract import FIELD, Contract
 from planner.errors import InputError, UnknownName
 from planner.frozen import sha256_of
+from planner.loads import LoadPoint
 from planner.poc import Plan
 
 FORMATS: dict[str, Format] = {

@@ -33,8 +33,8 @@ from bench.importers.foreign import (
     text_of,
 )
 from bundle.records import Record
-from planner.conditions import Arrival, LoadPoint
 from planner.errors import InputError
+from planner.loads import Arrival, LoadPoint
 
 # Up to 0.32 the chat client takes every chunk with a choice for a token, so that of the role too, which vLLM sends
 # together with the first token; from 0.33 on it does not (vllm pull request 55508).

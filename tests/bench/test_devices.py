@@ -11,8 +11,9 @@ from bench.devices import DeviceMeter, device_meter
 from bench.dialects import dialect
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
+from bench.exchange import Origin
 from bench.telemetry import Telemetry
-from bench.transport import Origin, Pool
+from bench.transport import Pool
 from tests.bench.helpers import with_emulator
 
 

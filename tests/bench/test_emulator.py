@@ -19,9 +19,9 @@ from bench.emulator.command import add_arguments, settings_of
 from bench.emulator.fixed import times_ms
 from bench.emulator.metrics import capacity_line
 from bench.emulator.settings import FAULTS
-from bench.exchange import Exchange
+from bench.exchange import Exchange, Origin
 from bench.sse import Answer, read_answer
-from bench.transport import Origin, Pool, fetch_json, request_bytes
+from bench.transport import Pool, fetch_json, request_bytes
 from bundle.folder import open_bundle
 from planner.capacity import size
 from planner.catalog import load_catalog

@@ -15,9 +15,10 @@ from bundle.folder import open_bundle
 from bundle.manifest import Manifest
 from bundle.summary import summarise
 from planner.condition_line import parse_condition
-from planner.conditions import Evidence, Kind, LoadPoint
+from planner.conditions import Evidence, Kind
 from planner.contract import FIELDS, Contract
 from planner.errors import InputError, UnknownName
+from planner.loads import LoadPoint
 from planner.metrics import METRICS
 from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_to_yaml
 from tests.bundle.made import bundle

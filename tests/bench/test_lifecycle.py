@@ -18,8 +18,7 @@ import pytest
 from bench import lease
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
-from bench.engines import TOKEN
-from bench.lease import Lease, Process, alive, new_lease, ours, process, write_lease
+from bench.lease import TOKEN, Lease, Process, alive, new_lease, ours, process, write_lease
 from bench.progress import PROGRESS
 from bench.resume import end_leftovers, kept_of
 from bench.runner import RunResult, run_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.exchange import Origin
 from bench.machine import environment, observed_machine, undisturbed
-from bench.transport import Origin
 from planner.contract import FIELD
 
 HERE = Origin("http", "127.0.0.1", 8000)

@@ -6,9 +6,10 @@ from bench.dialects import dialect
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings, count_tokens
 from bench.engines import Server
+from bench.exchange import Exchange, Origin
 from bench.preflight import Preflight, preflight
 from bench.repeat import Target
-from bench.transport import Exchange, Origin, Pool
+from bench.transport import Pool
 from planner.poc import Launch
 from tests.bench.helpers import FAST, with_emulator
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.schedule import TraceRow, ramp_time, send_times, slot_starts
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 
 
 def point(**more: object) -> LoadPoint:

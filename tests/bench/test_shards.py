@@ -26,7 +26,7 @@ from bench.shards import TESTED_CHUNKS_PER_S, ShardedLoad, expected_chunks_per_s
 from bundle.manifest import Manifest
 from bundle.records import Record, read_records
 from bundle.summary import summarise
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from planner.poc import Launch, Stop
 from tests.bench.helpers import FAST, candidate, free_port, only_bundle, plan, point, with_emulator
 

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.arrivals import upper_bounds
-from bench.exchange import Framing, body_reads
+from bench.exchange import ERROR_KINDS, Exchange, Framing, Origin, body_reads
 from bench.sse import read_answer
-from bench.transport import ERROR_KINDS, Exchange, Origin, Pool, _proxy_in, error_message, fetch_json, request_bytes
+from bench.transport import Pool, _proxy_in, error_message, fetch_json, request_bytes
 from planner.errors import ServerError
 from tests.bench.helpers import free_port
 

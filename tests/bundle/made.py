@@ -7,8 +7,9 @@ from pathlib import Path
 from bundle.folder import seal
 from bundle.manifest import EngineStart, Manifest, Repeat
 from bundle.records import Record, Sample, write_records, write_telemetry
-from planner.conditions import Kind, LoadPoint
+from planner.conditions import Kind
 from planner.contract import Contract
+from planner.loads import LoadPoint
 
 POINT = LoadPoint(name="parallel-2", in_flight=2, input_tokens=64, output_tokens=11, requests=10)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from bundle.folder import open_bundle, seal
 from bundle.quality import Judged, write_quality
 from bundle.records import write_records
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from tests.bundle.made import bundle, request
 
 FIGHT = LoadPoint(name="fight", shape="interference", in_flight=2, aggressors=1, aggressor_at_s=1.0,

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from planner.conditions import LoadPoint
 from planner.errors import ConflictError, InputError, UnknownName
+from planner.loads import LoadPoint
 from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_to_yaml
 from planner.requirements import Hardware, ModelPlan, Requirements
 from tests.db.made import NOW

@@ -7,8 +7,8 @@ import pytest
 from decisions.flips import from_template
 from decisions.lint import RULES, definition_of_done, lint
 from decisions.record import Action, FlipCondition, Option
-from planner.conditions import LoadPoint
 from planner.contract import Contract
+from planner.loads import LoadPoint
 from tests.decisions.made import NOW, context, nortia, observed_peak
 
 LATER = date(2027, 1, 1)

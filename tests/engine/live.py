@@ -12,7 +12,7 @@ from bench.transport import Pool, request_bytes
 from bundle.folder import find_bundles, open_bundle
 from bundle.manifest import Repeat
 from bundle.records import Record, read_records, read_telemetry
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from planner.poc import Plan, PlanCandidate, Stage
 from tests.engine.plans import bench_run, shared_contract
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from planner.poc import Launch, Plan, PlanCandidate, plan_to_yaml
 from tests.engine.server import ENGINE_VERSION, ENVIRONMENT, MODEL, ROOT, command
 from tests.engine.tiny_model import NAME, revision_of

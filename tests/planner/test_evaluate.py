@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.condition_line import parse_condition
-from planner.conditions import Context, Evidence, Exceedance, Kind, LoadPoint, State, Verdict
+from planner.conditions import Context, Evidence, Exceedance, Kind, State, Verdict
 from planner.contract import Contract
 from planner.evaluate import ALL_OF, ANY_OF, combine, evaluate, ranked_state
+from planner.loads import LoadPoint
 from planner.statistics import effective_n
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)

@@ -9,7 +9,9 @@ import pytest
 
 from planner.engine_facts import Server, load_engines, server
 from planner.errors import InputError
-from planner.launch import RECIPES, LaunchSettings, fairness, launch
+from planner.launch import fairness, launch
+from planner.launch_recipes import RECIPES
+from planner.launch_settings import LaunchSettings
 
 ENGINES = load_engines(Path(__file__).parents[2] / "catalog" / "engines")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from planner.conditions import LoadPoint
 from planner.errors import InputError
+from planner.loads import LoadPoint
 from planner.poc import Plan, plan_from_yaml, plan_to_yaml
 
 

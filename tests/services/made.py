@@ -9,8 +9,9 @@ from typing import Any
 from bundle.folder import open_bundle, pack, seal
 from decisions.record import Adr, People
 from planner.condition_line import parse_condition
-from planner.conditions import Kind, LoadPoint
+from planner.conditions import Kind
 from planner.contract import Contract
+from planner.loads import LoadPoint
 from planner.poc import Hypothesis, Launch, Plan, PlanCandidate, Stage
 from services.decisions import accept, begin_draft, propose_draft, save_draft
 from services.plans import save_plan

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.conditions import LoadPoint
 from planner.errors import ConflictError, FliplineError, InputError
+from planner.loads import LoadPoint
 from planner.predictions import bound_tok_s, predict
 from services.cases import (
     begin_case,

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.conditions import Kind, LoadPoint
+from planner.conditions import Kind
 from planner.errors import InputError
+from planner.loads import LoadPoint
 from services.arrivals import bring_in_foreign
 from services.foreign import Said, look
 from services.verdicts import case_state, judge_levels

@@ -8,8 +8,8 @@ import pytest
 
 from decisions.edits import ConditionFired
 from decisions.record import Status
-from planner.conditions import LoadPoint
 from planner.errors import InputError
+from planner.loads import LoadPoint
 from services.arrivals import bring_in_usage, bring_in_zip
 from services.decisions import answer_fire, flips
 from services.usage import EXAMPLE, Usage, read_usage, read_usage_file
