@@ -29,9 +29,9 @@ from bundle.records import read_telemetry  # noqa: E402
 from bundle.summary import summarise  # noqa: E402
 from planner.capacity import size  # noqa: E402
 from planner.catalog import Catalog, load_catalog  # noqa: E402
-from planner.conditions import Evidence
+from planner.conditions import Evidence  # noqa: E402
 from planner.errors import FliplineError, InputError  # noqa: E402
-from planner.loads import LoadPoint
+from planner.loads import LoadPoint  # noqa: E402
 from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_to_yaml  # noqa: E402
 from planner.predictions import bound_tok_s  # noqa: E402
 from planner.requirements import Hardware, ModelPlan, Requirements  # noqa: E402
