@@ -12,6 +12,7 @@ from ui.cached import workspace
 from ui.parts import flash, go_to, head, next_step, plain, shown_errors
 from ui.session import open_case, signed
 from ui.text import t
+from ui.traffic import show as show_traffic
 
 ws = workspace()
 state = open_case()
@@ -30,6 +31,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     preset = st.selectbox(
         t("Start from a preset"), [None, *PRESETS], format_func=lambda p: t(p) if p else "–", width=260
     )
+show_traffic(ws, state, r)
 shown = r.model_copy(update=PRESETS[preset]) if preset else r  # values of a preset are checked when saved
 key = f"{state.case.slug}-{state.version.n if state.version else 0}-{preset}"
 
@@ -101,7 +103,7 @@ with st.form(f"requirements-{key}", border=False):
                 options=sorted(ws.catalog.models),
                 required=True,
                 help=t("Not in the list? Add it on the Catalogue page, under Own entries."),
-            ),  # fmt: skip
+            ),
             "weight_format": st.column_config.SelectboxColumn(
                 t("Format"), options=["safetensors", "gguf"], required=True
             ),

@@ -55,7 +55,10 @@ class Requests(NamedTuple):
 
 
 class LengthFigures(Frozen):
-    """How long something is, in tokens; `cv` is standard deviation over mean."""
+    """How long something is, in tokens; `cv` is standard deviation over mean.
+
+    `by_power` counts lengths by size: the first are those of 0 tokens, number i those from 2^(i-1) to below 2^i.
+    """
 
     mean: float
     cv: float
@@ -64,6 +67,7 @@ class LengthFigures(Frozen):
     p95: float
     p99: float
     longest: int
+    by_power: tuple[int, ...]
 
 
 class Rates(Frozen):
@@ -149,7 +153,9 @@ def lengths(tokens: Iterable[int]) -> LengthFigures:
     ordered = sorted(tokens)
     mean, cv = _mean_cv(ordered)
     p50, p90, p95, p99 = (percentile(ordered, q) for q in (50, 90, 95, 99))
-    return LengthFigures(mean=mean, cv=cv, p50=p50, p90=p90, p95=p95, p99=p99, longest=ordered[-1])
+    sizes = Counter(map(int.bit_length, ordered))
+    by_power = tuple(sizes[i] for i in range(ordered[-1].bit_length() + 1))
+    return LengthFigures(mean=mean, cv=cv, p50=p50, p90=p90, p95=p95, p99=p99, longest=ordered[-1], by_power=by_power)
 
 
 def _mean_cv(values: Sequence[float]) -> tuple[float, float]:

@@ -29,6 +29,7 @@ DASHES = {
 }  # fmt: skip
 REQUIRED_COLOUR = "#e5484d"
 HEIGHT = 340
+SMALL_HEIGHT = 280
 STRIP_HEIGHT = 120  # legend and axis included
 SIDE_COLOURS = ("#0d9488", "#d97706")  # of a tornado: less than as it stands, more
 TORNADO_ROOM = 0.6  # of the widest swing, at both sides, for the words of an end
@@ -273,6 +274,49 @@ def timeline(frame: pd.DataFrame, *, y_title: str, x_title: str = "Seconds since
         )
         .properties(height=220)
     )
+
+
+def token_histogram(frame: pd.DataFrame) -> alt.Chart:
+    """Shares of requests by length in powers of two; `frame` has size (its words), share, name."""
+    names = list(dict.fromkeys(frame["name"]))
+    return (
+        alt.Chart(frame)
+        .mark_bar()
+        .encode(
+            x=alt.X("size:N", sort=list(dict.fromkeys(frame["size"])), title=t("Tokens, from"),
+                    axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+            xOffset=alt.XOffset("name:N", sort=names),
+            y=alt.Y("share:Q", title=t("Share of requests"), axis=alt.Axis(format="%")),
+            color=alt.Color("name:N", title=None, legend=alt.Legend(orient="top"),
+                            scale=alt.Scale(domain=names, range=list(OTHER_COLOURS[: len(names)]))),
+            tooltip=[alt.Tooltip("name:N", title=t("Series")), alt.Tooltip("size:N", title=t("Tokens, from")),
+                     alt.Tooltip("share:Q", title=t("Share"), format=".1%")],
+        )
+        .properties(height=SMALL_HEIGHT)
+    )  # fmt: skip
+
+
+def demand(frame: pd.DataFrame, *, x_title: str, y_title: str) -> alt.Chart:
+    """What users did over time, as steps; `frame` has at (moments, or numbers where the log has no date) and value."""
+    dated = pd.api.types.is_datetime64_any_dtype(frame["at"])
+    kind = "T" if dated else "Q"
+    scale = alt.Scale(type="utc") if dated else alt.Undefined
+    return (
+        alt.Chart(frame)
+        .mark_area(
+            interpolate="step-after", opacity=0.35, color=KIND_COLOURS["observed"],
+            line={"color": KIND_COLOURS["observed"], "strokeWidth": 1},
+        )
+        .encode(
+            x=alt.X(f"at:{kind}", title=x_title, scale=scale, axis=alt.Axis(labelOverlap=True, tickCount=5)),
+            y=alt.Y("value:Q", title=y_title),
+            tooltip=[
+                alt.Tooltip(f"at:{kind}", title=x_title, format="%Y-%m-%d %H:%M:%S" if dated else ",.4~g"),
+                alt.Tooltip("value:Q", title=y_title, format=",.3~g"),
+            ],
+        )
+        .properties(height=SMALL_HEIGHT)
+    )  # fmt: skip
 
 
 def svg(chart: alt.Chart | alt.LayerChart) -> str:

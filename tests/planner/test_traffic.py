@@ -26,6 +26,8 @@ def test_lengths_are_those_of_a_hand_calculation() -> None:
     assert (s.input_tokens.mean, s.input_tokens.p50, s.input_tokens.p90, s.input_tokens.longest) == (250, 250, 370, 400)
     # Deviation of 100..400 is the root of (150² + 50²) / 2 = 111.8, over a mean of 250.
     assert s.input_tokens.cv == pytest.approx(0.4472, abs=1e-4)
+    # 100 lies in 64 to 127, 200 in 128 to 255, 300 and 400 in 256 to 511.
+    assert s.input_tokens.by_power == (0, 0, 0, 0, 0, 0, 0, 1, 1, 2)
     # A request of 0 tokens out came, but is no answer.
     assert s.output_tokens and (s.unanswered, s.output_tokens.mean, s.whole_tokens.longest) == (1, 20, 430)
     assert (s.rates, s.in_flight, s.span_s, s.begin) == (None, None, None, None)
