@@ -31,6 +31,7 @@ from ui.engine_terminal import print_score, score_json
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
+from ui.traffic_terminal import TRAFFIC_ARGUMENTS, TRAFFIC_EXAMPLE, read_and_print
 
 OK, FAILS, BAD_INPUT = 0, 1, 2
 
@@ -161,6 +162,12 @@ def usage(ws: Workspace, args: argparse.Namespace) -> int:
     return OK
 
 
+def traffic(ws: Workspace, args: argparse.Namespace) -> int:
+    """What a request log says, against a case's requirements where one is named; the trace to replay on request."""
+    read_and_print(args, required(ws, args.case)[1] if args.case else None)
+    return OK
+
+
 def adr_list(ws: Workspace, args: argparse.Namespace) -> int:
     """All ADRs with status and headline."""
     slugs = {c.id: c.slug for c in ws.store.cases.all()}
@@ -247,6 +254,8 @@ COMMANDS: tuple[Command, ...] = (
         CASE, Argument("file", {"type": Path, "metavar": "FILE", "help": "CSV, a row a day or a row a request"}),
         Argument("--by", {"required": True, "metavar": "NAME", "help": "who brings it in"}),
         Argument("--source", {"required": True, "metavar": "TEXT", "help": "where the figures come from"}))),
+    Command("traffic", traffic, "what a request log says: lengths, rates, bursts, in flight; a trace to replay",
+            TRAFFIC_EXAMPLE, (*TRAFFIC_ARGUMENTS, JSON)),
     Command("adr list", adr_list, "all decisions with their status", "adr list --case nortia", (ANY_CASE,)),
     Command("adr verify", adr_verify, "check the hash chains; prints the head of each", "adr verify", ()),
     Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (

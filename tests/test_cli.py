@@ -356,3 +356,26 @@ def test_every_command_shows_an_example(run: Cli, words: str) -> None:
     ran = run(*words.split(), "--help")
     assert ran.code == 0
     assert f"Example: python cli.py {words}" in " ".join(ran.out.split())
+
+
+def test_traffic_says_what_a_log_says_and_writes_the_trace_to_replay(run: Cli, tmp_path: Path) -> None:
+    log, trace = tmp_path / "azure.csv", tmp_path / "replay.csv"
+    rows = [f"2026-11-02 10:00:{i:02d}.0000000,{100 + i},50" for i in range(40)]
+    log.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows]), encoding="utf-8")
+    shown = run("traffic", str(log), "--case", "nortia", "--replay", str(trace), "--requests", "10")
+    assert shown.code == 0
+    assert "Azure LLM inference trace" in shown.out and "requests_per_user_per_min" in shown.out
+    assert len(trace.read_text().splitlines()) == 11
+    found = json.loads(run("traffic", str(log), "--tok-s", "25", "--first-s", "2", "--json").out)
+    # Each takes 2 s and 50 tokens at 25 tok/s: four in flight.
+    assert (found["summary"]["n"], found["summary"]["in_flight"]["peak"], found["proposed"]) == (40, 4, [])
+
+
+def test_traffic_of_unknown_columns_names_them_and_takes_them_by_hand(run: Cli, tmp_path: Path) -> None:
+    log = tmp_path / "gateway.csv"
+    log.write_text("when,in,out\n5,10,3\n7,12,4\n", encoding="utf-8")
+    refused = run("traffic", str(log))
+    assert refused.code == 2 and "has the columns when, in, out" in refused.err
+    assert run("traffic", str(log), "--columns", "time=when,input=in,output=out", "--unit", "s").code == 0
+    wrong = run("traffic", str(log), "--columns", "time=when,input=in,size=out")
+    assert wrong.code == 2 and "unknown role 'size'" in wrong.err
