@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bench.inputs import Inputs
 from bench.prompts import Prompt, PromptMaker
+from bench.target import Target
 from planner.loads import LoadPoint
-
-if TYPE_CHECKING:
-    from bench.repeat import Target
 
 LOAD, VICTIM, AGGRESSOR, TAIL, WARMUP = "load", "victim", "aggressor", "tail", "warmup"
 

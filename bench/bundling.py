@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -29,10 +30,7 @@ from planner.conditions import Kind
 from planner.contract import Contract
 from planner.errors import InputError
 from planner.loads import LoadPoint
-from planner.poc import Plan
-
-if TYPE_CHECKING:
-    from bench.job import Job
+from planner.poc import Plan, PlanCandidate, Stage
 
 LOG = "server.log"
 CANCELLED = "cancelled"
@@ -41,6 +39,25 @@ OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCE
 SO_FAR = "manifest.so-far.part"  # `seal` leaves .part files out
 ROOM = "room.part"  # as long as the manifest will be, so that a disk which others fill still takes the seal
 Status = Literal["complete", "cancelled", "failed"]
+
+
+class Job(NamedTuple):
+    """What one bundle is about; `setting` is what the stage's rule set, such as ("max_num_seqs", 16)."""
+
+    candidate: PlanCandidate
+    stage: Stage
+    start: int
+    setting: tuple[str, int] | None = None
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the bundle's folder."""
+        stage = re.sub(r"[^A-Za-z0-9._-]+", "-", self.stage.name).strip(".")
+        return f"{self.candidate.id}-{stage}-start{self.start}"
+
+    def requests(self, plan: Plan) -> int:
+        """Requests that it measures."""
+        return plan.repeats * sum(plan.point(name).requests for name in self.stage.points)
 
 
 class Bundling:

@@ -35,6 +35,9 @@ class Inputs(NamedTuple):
     quality: tuple[Item, ...] = ()
 
 
+NO_INPUTS = Inputs()
+
+
 class PlanInputs(NamedTuple):
     """All files of a plan, read; `tokenizer` counts the tokens of a text."""
 
@@ -44,6 +47,9 @@ class PlanInputs(NamedTuple):
     def of(self, point: LoadPoint) -> Inputs:
         """The inputs of one load point."""
         return self.points.get(point.name, Inputs())
+
+
+NO_FILES = PlanInputs()
 
 
 def read_inputs(plan: Plan, folder: Path) -> PlanInputs:

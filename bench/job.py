@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -12,50 +11,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bench.bundling import CANCELLED, LOG, OF_THE_DISK, Bundling, Status, cannot_write
+from bench.bundling import CANCELLED, LOG, OF_THE_DISK, Bundling, Job, Status, cannot_write
 from bench.containers import check_files
 from bench.devices import device_meter
 from bench.dialects import dialect
 from bench.engines import Server
-from bench.inputs import PlanInputs
+from bench.inputs import NO_FILES, PlanInputs
 from bench.preflight import Preflight, preflight
 from bench.progress import Reporter
 from bench.prompts import PromptMaker
-from bench.repeat import Load, Target, warm_up
+from bench.repeat import Load
 from bench.shards import ShardedLoad, number_of_shards
+from bench.target import Target
 from bench.telemetry import Telemetry
 from bench.transport import Pool
+from bench.warmup import warm_up
 from bundle.manifest import Manifest, Warmup
 from planner.errors import InputError, NotAllowed, ServerError
 from planner.loads import LoadPoint
-from planner.poc import Launch, Plan, PlanCandidate, Stage
+from planner.poc import Launch, Plan, PlanCandidate
 
 IDLE_WITHIN_S = 5.0
-NO_FILES = PlanInputs()
 T = TypeVar("T")
 
 
 class Cancelled(Exception):
     """A person asked to stop."""
-
-
-class Job(NamedTuple):
-    """What one bundle is about; `setting` is what the stage's rule set, such as ("max_num_seqs", 16)."""
-
-    candidate: PlanCandidate
-    stage: Stage
-    start: int
-    setting: tuple[str, int] | None = None
-
-    @property
-    def folder_name(self) -> str:
-        """Name of the bundle's folder."""
-        stage = re.sub(r"[^A-Za-z0-9._-]+", "-", self.stage.name).strip(".")
-        return f"{self.candidate.id}-{stage}-start{self.start}"
-
-    def requests(self, plan: Plan) -> int:
-        """Requests that it measures."""
-        return plan.repeats * sum(plan.point(name).requests for name in self.stage.points)
 
 
 async def unless_cancelled(work: Coroutine[Any, Any, T], cancel: asyncio.Event) -> T:

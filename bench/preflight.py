@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from bench.dialects import read_labels
 from bench.outcome import judge
 from bench.prompts import Counter, Prompt, PromptMaker, Vocabulary, learn_vocabulary
-from bench.repeat import Target
 from bench.sse import Answer, read_answer
+from bench.target import Target
 from bench.telemetry import fetch_page
 from bench.transport import error_message, fetch_json, request_bytes
 from planner.errors import ServerError, UnknownName

@@ -9,21 +9,18 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from bench.asking import AGGRESSOR, TAIL, WARMUP, Asking, counted_cohort, tail_reserve
-from bench.dialects import Dialect
-from bench.engines import Server
+from bench.asking import AGGRESSOR, TAIL, Asking, counted_cohort, tail_reserve
 from bench.exchange import ERROR_KINDS, Exchange
-from bench.inputs import Inputs
+from bench.inputs import NO_INPUTS, Inputs
 from bench.machine import undisturbed, waited_for_core_s
 from bench.outcome import Sent, failed_at_first_sight, record_of
-from bench.prompts import Prompt, PromptMaker
+from bench.prompts import PromptMaker
 from bench.quality import judge_answer
 from bench.saturation import LOOK_EVERY_S, Saturation
 from bench.schedule import send_times, slot_starts
-from bench.transport import Pool, request_bytes
-from bundle.manifest import Warmup
+from bench.target import Target
 from bundle.quality import Judged
 from bundle.records import Outcome, Record
 from planner.errors import FliplineError
@@ -31,32 +28,8 @@ from planner.loads import LoadPoint
 from planner.poc import Stop
 from planner.statistics import percentile
 
-NO_INPUTS = Inputs()
 LAG_EVERY_S = 0.01
 STOP_RULE_FROM = 10  # ended requests before an error share means anything
-WARMUP_ROUNDS = 5
-WARMUP_AGREES = 0.1
-
-
-class Target(NamedTuple):
-    """A server as requests see it; `server` tells whether its process still lives."""
-
-    pool: Pool
-    dialect: Dialect
-    server: Server
-    model: str
-    sampling: dict[str, float]
-    timeout_s: float
-
-    def chat_request(
-        self, prompt: Prompt, output_tokens: int, salt: str, *, schema: dict[str, Any] | None = None,
-        free: bool = False, exact: bool = False,
-    ) -> bytes:  # fmt: skip
-        """The bytes of a streaming chat request; `free` makes the length a limit, `exact` the temperature 0."""
-        sampling = self.sampling | {"temperature": 0.0} if exact else self.sampling
-        body = self.dialect.chat_body(self.model, prompt.text, output_tokens, sampling, salt=salt, schema=schema,
-                                      free=free)  # fmt: skip
-        return request_bytes(self.pool.origin, "POST", "/v1/chat/completions", body)
 
 
 class Share(NamedTuple):
@@ -295,28 +268,6 @@ class Load:
                 self._judged.append(judge_answer(self._inputs.quality[record.request], told, record.error))
             await asyncio.sleep(0)  # let the heartbeat through
         return records
-
-
-async def warm_up(target: Target, point: LoadPoint, prompts: PromptMaker, salt: str) -> tuple[Warmup, float]:
-    """Send other prompts of the same lengths until two rounds agree; returns that and one request's seconds.
-
-    A round is warmup_requests at once; rounds agree when their mean durations differ by at most 10 %.
-    """
-    durations: list[float] = []
-    asking, sent = Asking(target, point, prompts, NO_INPUTS, salt), 0
-    for _ in range(WARMUP_ROUNDS if point.warmup_requests else 0):
-        made = [asking.request(WARMUP, sent + i) for i in range(point.warmup_requests)]
-        sent += len(made)
-        ended = await asyncio.gather(*(
-            target.pool.exchange(request, timeout_s=target.timeout_s) for request in made
-        ))  # fmt: skip
-        good = [e.end - e.dispatched for e in ended if e.end and not failed_at_first_sight(e)]
-        if not good:
-            return Warmup(requests=sent, rounds=len(durations) + 1, settled=False), 0.0
-        durations.append(sum(good) / len(good))
-        if len(durations) > 1 and abs(durations[-1] - durations[-2]) <= WARMUP_AGREES * max(durations[-2:]):
-            return Warmup(requests=sent, rounds=len(durations), settled=True), durations[-1]
-    return Warmup(requests=sent, rounds=len(durations), settled=False), durations[-1] if durations else 0.0
 
 
 async def _measure_lag(lags: list[float]) -> None:

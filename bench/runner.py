@@ -8,12 +8,12 @@ import signal
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bench.bundling import cannot_write
+from bench.bundling import Job, cannot_write
 from bench.containers import check_files, find_image
 from bench.dialects import dialect
 from bench.engines import check_allowed, kill_what_runs
 from bench.inputs import PlanInputs, read_inputs
-from bench.job import Cancelled, Job, JobRun, unless_cancelled
+from bench.job import Cancelled, JobRun, unless_cancelled
 from bench.progress import CANCEL, Reporter, RunState
 from bench.resume import Kept, end_leftovers, fresh_folder, kept_of
 from bench.stage_rule import setting_from, with_setting

@@ -21,10 +21,11 @@ from bench.engines import Ended, Server
 from bench.inputs import Inputs
 from bench.lease import Process, alive
 from bench.prompts import PromptMaker
-from bench.repeat import Load, Share, Target
+from bench.repeat import Load, Share
+from bench.target import Target
 from bench.transport import Pool
 from bundle.records import write_records
-from planner.conditions import LoadPoint
+from planner.loads import LoadPoint
 from planner.poc import Launch, Stop
 from planner.server_schema import Server as EngineServer
 

@@ -19,11 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bench.inputs import Inputs
+from bench.inputs import NO_INPUTS, Inputs
 from bench.lease import process
 from bench.prompts import PromptMaker
-from bench.repeat import NO_INPUTS, STOP_RULE_FROM, Result, Target
+from bench.repeat import STOP_RULE_FROM, Result
 from bench.shard import RECORDS, WORK, Work
+from bench.target import Target
 from bundle.records import Record, read_records
 from planner.errors import NotAllowed
 from planner.loads import LoadPoint

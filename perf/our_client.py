@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.dialects import dialect
 from bench.engines import Server
 from bench.prompts import Prompt, PromptMaker, Vocabulary
-from bench.repeat import Load, Target
+from bench.repeat import Load
+from bench.target import Target
 from bench.transport import Pool
 from planner.loads import LoadPoint
 from planner.poc import Launch, Stop

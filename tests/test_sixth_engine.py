@@ -15,7 +15,8 @@ from bench.dialects import Dialect, speaks
 from bundle.folder import find_bundles, open_bundle
 from planner.catalog import facts_to_carry
 from planner.gates import gates
-from planner.launch import LaunchSettings, launch
+from planner.launch import launch
+from planner.launch_settings import LaunchSettings
 from planner.poc import plan_from_yaml, plan_to_yaml
 from planner.scoring import score
 from planner.server_schema import Server

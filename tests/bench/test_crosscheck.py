@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import main
-from bench.crosscheck import METRICS, Report, compare, crosscheck, under_their_definitions
+from bench.crosscheck import crosscheck
+from bench.crosscheck_report import METRICS, Report, compare, under_their_definitions
 from bench.emulator import Emulator
 from bench.vllm_client import Client
 from planner.errors import InputError, ServerError
@@ -119,7 +120,7 @@ def test_agreement_is_the_exit_code_and_both_results_are_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slack: float, code: int,
     word: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("bench.crosscheck.METRICS", {m: (n, u, slack) for m, (n, u, _) in METRICS.items()})
+    monkeypatch.setattr("bench.crosscheck_report.METRICS", {m: (n, u, slack) for m, (n, u, _) in METRICS.items()})
     client = stand_in(tmp_path)
     with emulator() as port:
         (tmp_path / "plan.yaml").write_text(plan_to_yaml(plan(candidate(port))), encoding="utf-8")

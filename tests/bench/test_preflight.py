@@ -8,7 +8,7 @@ from bench.emulator.settings import Settings, count_tokens
 from bench.engines import Server
 from bench.exchange import Exchange, Origin
 from bench.preflight import Preflight, preflight
-from bench.repeat import Target
+from bench.target import Target
 from bench.transport import Pool
 from planner.poc import Launch
 from tests.bench.helpers import FAST, with_emulator

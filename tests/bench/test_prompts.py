@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.bundling import Job
 from bench.emulator import Emulator
 from bench.emulator.settings import TEMPLATE_TOKENS, count_tokens
 from bench.inputs import PlanInputs, local_counter
-from bench.job import Job, JobRun
+from bench.job import JobRun
 from bench.progress import Reporter
 from bench.prompts import NONCE_WORDS, WORDS, PromptMaker, Vocabulary, learn_vocabulary
 from bundle.records import Record, read_records
