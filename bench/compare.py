@@ -17,7 +17,8 @@ from rich.table import Table
 from bench.commands import BAD_RESULT, OK, PLAIN_WIDTH
 from bundle.folder import find_bundles
 from bundle.quality import Judged, QualityDifference, difference
-from bundle.summary import RunData, evidence_of, read_run
+from bundle.run_data import RunData, read_run
+from bundle.summary import evidence_of
 from planner.conditions import Evidence
 from planner.contract import Parity, parity
 from planner.errors import BundleError

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bundle.summary import read_run, summarise
+from bundle.run_data import read_run
+from bundle.summary import summarise
 from planner.condition_line import format_condition
 from planner.conditions import Condition, Evidence
 from planner.loads import LoadPoint

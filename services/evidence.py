@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from bundle.folder import bundle_sha256, find_bundles, open_bundle, unpack
 from bundle.manifest import MANIFEST
-from bundle.summary import RunData, evidence_of, read_run
+from bundle.run_data import RunData, read_run
+from bundle.summary import evidence_of
 from db.runs import Run, TakenIn
 from planner.conditions import Condition, Evidence, Kind
 from planner.errors import BundleError, FliplineError

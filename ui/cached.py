@@ -7,8 +7,8 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from bundle.records import Record
+from bundle.run_data import RepeatData
 from bundle.samples import e2e_ms, ttft_ms, user_tok_s
-from bundle.summary import RepeatData
 from services.evidence import read_kept
 from services.foreign import Said, Seen, look
 from services.shipped import install_shipped

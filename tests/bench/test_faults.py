@@ -22,10 +22,11 @@ from bench.arrivals import Arrivals
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
 from bench.runner import RunResult, run_plan
+from bundle.distributions import NEVER_MS
 from bundle.folder import open_bundle
 from bundle.manifest import Manifest
 from bundle.records import Record
-from bundle.summary import NEVER_MS, summarise
+from bundle.summary import summarise
 from planner.conditions import Evidence
 from planner.errors import ServerError
 from planner.poc import Plan, plan_to_yaml

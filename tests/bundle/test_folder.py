@@ -12,7 +12,7 @@ import pytest
 from bundle.folder import bundle_sha256, file_sha256, open_bundle, pack, seal, unpack
 from bundle.manifest import MANIFEST, Manifest
 from bundle.records import read_records
-from bundle.summary import read_run
+from bundle.run_data import read_run
 from planner.errors import BundleError, SchemaTooNew
 from tests.bundle.made import bundle
 

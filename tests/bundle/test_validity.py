@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bundle.records import read_records, write_records
+from bundle.run_data import read_run
 from bundle.samples import itl_ms, merged
-from bundle.summary import read_run, summarise
+from bundle.summary import summarise
 from bundle.validity import ALL, RULES, facts
 from planner.conditions import Evidence
 from planner.metrics import METRICS

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from bench.runner import run_plan
-from bundle.summary import evidence_of, read_run
+from bundle.run_data import read_run
+from bundle.summary import evidence_of
 from planner.poc import Plan, plan_to_yaml
 from tests.bench.helpers import candidate, free_port, plan, point
 
