@@ -1,8 +1,8 @@
 """Layouts of request logs that are recognised by their columns, and how a clock column counts.
 
 Column names as the publishers have them: github.com/Azure/AzurePublicDataset (AzureLLMInferenceDataset2023.md and
-2024.md), github.com/kvcache-ai/Mooncake (FAST25-release), github.com/HPMLL/BurstGPT (README, Schema). ShareGPT's
-conversations have no columns; services/sharegpt.py reads them.
+2024.md), github.com/kvcache-ai/Mooncake (FAST25-release), github.com/HPMLL/BurstGPT (README; BurstGPT_3.csv has two
+more columns). ShareGPT's conversations have no columns; services/sharegpt.py reads them.
 """
 
 from __future__ import annotations

@@ -50,7 +50,10 @@ def _replay(key: tuple[object, ...], cut: str, _requests: Requests) -> tuple[Rep
 def show(ws: Workspace, state: CaseState, r: Requirements) -> None:
     """The section of the Requirements page: upload, what was read, what it proposes, the trace to replay."""
     slug = state.case.slug
-    with st.expander(t("Start from real traffic"), icon=":material/monitoring:"):
+    # Tracked, so that a message at the head of the page does not close it.
+    with st.expander(
+        t("Start from real traffic"), icon=":material/monitoring:", key=f"traffic-open-{slug}", on_change="rerun"
+    ):
         st.markdown(
             t("A log with a row for each request: when, prompt tokens, answer tokens; and, if known, how long it took, "
               "session and prefix. The Azure LLM inference trace, Mooncake, BurstGPT and ShareGPT are recognised. "

@@ -1,7 +1,7 @@
 """Published layouts are recognised as they are; what is broken is named and counted, and nothing is half taken.
 
 First lines as published: AzurePublicDataset data/AzureLLMInferenceTrace_conv.csv, Mooncake FAST25-release/README.md,
-BurstGPT README (schema).
+BurstGPT README (schema) and data/BurstGPT_3.csv.
 """
 
 from __future__ import annotations
@@ -69,6 +69,13 @@ def test_the_burstgpt_trace_whose_failures_have_no_answer() -> None:
     log = read_log("BurstGPT_1.csv", BURSTGPT)
     assert (log.layout, at(log), log.requests.clock_s) == ("BurstGPT trace", [0, 40, 113], 5)
     assert summarise(log.requests).unanswered == 1
+
+
+def test_the_later_burstgpt_trace_has_sessions_and_the_time_taken() -> None:
+    head = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type"
+    rows = ("19440110.0,1722ac82,43,GPT-4,906,446,1352,Conversation log", "19440161.0,,2,ChatGPT,36,29,65,API log")
+    r = read_log("BurstGPT_3.csv", own(*rows, head=head)).requests
+    assert (list(r.at_s or ()), list(r.took_s or ()), list(r.session or ())) == ([0, 51], [43, 2], [0, -1])
 
 
 def test_sharegpt_has_texts_only_so_lengths_are_estimates() -> None:
