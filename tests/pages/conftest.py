@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,6 @@ from decisions.record import People
 from services.arrivals import bring_in, bring_in_usage
 from services.decisions import accept, begin_draft, propose_draft, save_draft
 from services.filled import Filled, fill_in
-from services.shipped import install_shipped
 from services.usage import Usage
 from services.verdicts import case_state
 from services.workspace import ROOT, Workspace, now, open_workspace
@@ -27,11 +27,12 @@ Launch = Callable[[str], AppTest]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("FLIPLINE_HOME", str(tmp_path / "home"))
+def home(tmp_path: Path, shipped_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    home = shutil.copytree(shipped_home, tmp_path / "home")
+    monkeypatch.setenv("FLIPLINE_HOME", str(home))
     st.cache_resource.clear()
     st.cache_data.clear()
-    yield tmp_path / "home"
+    yield home
     st.cache_resource.clear()
     st.cache_data.clear()
 
@@ -54,21 +55,21 @@ def launch(home: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
     def opened(url: str) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         app.session_state["case"] = "nortia"
-        app.run()
         return app.switch_page(BY_URL[url].file).run()
 
     return opened
 
 
-@pytest.fixture
-def full(home: Path, tmp_path: Path) -> Workspace:
+@pytest.fixture(scope="session")
+def decided_home(shipped_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nortia with a run, a failed start, figures by hand, an accepted ADR, usage that fires it, and the next draft."""
-    ws = open_workspace(home)
-    install_shipped(ws)
+    folder = tmp_path_factory.mktemp("decided")
+    home = shutil.copytree(shipped_home, folder / "home")
+    ws = open_workspace(home, url=f"sqlite:///{home}/flipline.db")
     state = case_state(ws, "nortia")
     plan = state.plan
     assert plan is not None
-    runs = tmp_path / "runs"
+    runs = folder / "runs"
     bundle(runs / "vllm-1", point=plan.point("parallel-2"), plan_sha256=plan.sha256())
     bundle(runs / "ollama-1", started=False, candidate="ollama", point=plan.point("single"), plan_sha256=plan.sha256())
     bring_in(ws, "nortia", runs, "Test")
@@ -85,4 +86,11 @@ def full(home: Path, tmp_path: Path) -> Workspace:
     assert bring_in_usage(ws, "nortia", usage, by="Test", source="gateway log").fired
     begin_draft(ws, "nortia", "Test", supersedes=proposed.id)
     ws.store.close()
-    return ws
+    return home
+
+
+@pytest.fixture
+def full(home: Path, decided_home: Path) -> Workspace:
+    """The workspace at `home`, measured and decided."""
+    shutil.copytree(decided_home, home, dirs_exist_ok=True)
+    return open_workspace(home)
