@@ -8,17 +8,20 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from bundle.folder import file_sha256
 from planner.catalog import REPOSITORY_CATALOG
+from planner.container_words import USER_ID, run_words
 from planner.engine_facts import load_engines, server
 from planner.errors import NotAllowed, ServerError
 from planner.poc import DIALECTS, Container, Launch
 
 CID_WITHIN_S = 5.0
 ANSWER_WITHIN_S = 60.0
+SETTINGS = "/settings"  # where a container finds the launch's configuration files
 
 
 class Image(NamedTuple):
@@ -87,19 +90,26 @@ def check_files(launch: Launch, *, where: str) -> None:
                              where=where, fix="Copy the file again, or correct the plan.")  # fmt: skip
 
 
-def run_arguments(launch: Launch, image: Image, cidfile: Path, token: str) -> list[str]:
-    """The argument list that starts a launch's command in its container, by the id of the image that was checked."""
+def run_arguments(
+    launch: Launch, image: Image, cidfile: Path, token: str, config_files: Mapping[str, Path]
+) -> list[str]:
+    """The argument list that starts a launch's command in its container, by the id of the image that was checked.
+
+    The container is restricted as the launches are that people save (planner/container_words.py); `config_files` are
+    where those of the launch were written.
+    """
     c = launch.container
     assert c is not None
     words = [c.runtime, "run", "--pull", "never", "--cidfile", str(cidfile), "--label", f"flipline.lease={token}",
-             "--network", "host"]  # fmt: skip
-    words += ["--gpus", c.gpus] if c.gpus != "none" else []
-    words += ["--shm-size", f"{c.shared_memory_gb:g}g"] if c.shared_memory_gb else []
-    for inside, outside in c.mounts.items():
-        words += ["--volume", f"{outside}:{inside}:ro"]
-    for name, value in launch.environment.items():
-        words += ["--env", f"{name}={value}"]
-    return [*words, "--entrypoint", launch.command[0], image.id, *launch.command[1:]]
+             "--network", "host", "--restart", "no"]  # fmt: skip
+    volumes = [f"{outside}:{inside}:ro" for inside, outside in c.mounts.items()]
+    volumes += [f"{path}:{SETTINGS}/{name}:ro" for name, path in config_files.items()]
+    words += run_words(
+        gpus=c.gpus, shared_memory_gb=c.shared_memory_gb, user_id=USER_ID if c.user_id is None else c.user_id,
+        volumes=volumes, environment=launch.environment,
+    )  # fmt: skip
+    command = [f"{SETTINGS}/{word}" if word in config_files else word for word in launch.command]
+    return [*words, "--entrypoint", command[0], image.id, *command[1:]]
 
 
 def container_id(cidfile: Path) -> str:

@@ -49,6 +49,7 @@ ALLOWED_ENVIRONMENT = re.compile(
 OOM_PATTERN = re.compile(r"out of memory|OutOfMemoryError|oom-kill|cannot allocate memory", re.IGNORECASE)
 STOP_GRACE_S = 15.0
 CIDFILE = ".cid"
+SETTINGS = ".settings"
 _ROOT = Path(__file__).resolve().parent.parent
 _running: set[int] = set()
 
@@ -174,13 +175,15 @@ class Server:
         The note and the guard come first: a bench that is killed at any later moment leaves nothing behind.
         """
         launch, container = self.launch, self.launch.container
-        lease = new_lease(launch.command, launch.url)
-        command, environment = list(launch.command), {**os.environ, **launch.environment}
+        lease, written = new_lease(launch.command, launch.url), self._written()
+        command = [str(written.get(word, word)) for word in launch.command]
+        environment = {**os.environ, **launch.environment}
         if container:
             cidfile = self._beside(CIDFILE).absolute()
             lease = lease._replace(runtime=container.runtime, cidfile=str(cidfile))
             self.image = containers.find_image(container, where=str(self.origin))
-            command, environment = containers.run_arguments(launch, self.image, cidfile, lease.token), {**os.environ}
+            command = containers.run_arguments(launch, self.image, cidfile, lease.token, written)
+            environment = {**os.environ}
         elif is_emulator_command(launch.command):
             command[0] = sys.executable
             environment["PYTHONPATH"] = _own_path()
@@ -192,6 +195,21 @@ class Server:
             env={**os.environ, "PYTHONPATH": _own_path()}, start_new_session=True,
         )  # fmt: skip
         return command, environment | {TOKEN: lease.token}
+
+    def _written(self) -> dict[str, Path]:
+        """Write the launch's configuration files into a folder beside the log, and say where each is."""
+        paths = {}
+        for name, text in self.launch.config_files.items():
+            path = self._beside(SETTINGS).absolute() / name
+            try:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                path.chmod(0o644)  # a container's user is another one
+            except OSError as e:
+                raise ServerError(f"{name} cannot be written: {e.strerror}.", where=str(path.parent),
+                                  fix="Make room there, or choose another folder.") from None  # fmt: skip
+            paths[name] = path
+        return paths
 
     async def _wait_ready(self, deadline: float) -> None:
         pause = 0.05

@@ -45,6 +45,7 @@ class LaunchPlan(Frozen):
     version: str
     purpose: PurposeId
     model: str
+    served_name: str
     argv: tuple[str, ...]
     environment: dict[str, str]
     config_file: str = ""
@@ -68,7 +69,7 @@ class LaunchPlan(Frozen):
                              fix="Make the launch for the purpose benchmark.")  # fmt: skip
         return Launch(
             url=self.url, command=self.argv, environment=self.environment, ready_timeout_s=ready_timeout_s,
-            stage_settings=self.stage_settings,
+            stage_settings=self.stage_settings, config_files={self.config_file: self.config} if self.config else {},
         )  # fmt: skip
 
 
@@ -92,6 +93,7 @@ def launch(server: Server, settings: LaunchSettings) -> LaunchPlan:
     batch = limit.flag if limit else ""
     return LaunchPlan(
         engine=server.id, name=server.name, version=server.version, purpose=settings.purpose, model=settings.model,
+        served_name=settings.served_name or settings.model,
         argv=(*server.launch.command, *_model(server, settings), *(a for f in arguments for a in _words(server, f)),
               *((server.launch.config_flag, config_file) if lines else ())),
         environment={f.flag: f.value for f in environment},
@@ -176,7 +178,7 @@ CHECKS: tuple[Check, ...] = (
     Check("version", lambda e, s: "revision" in e.parameters and not s.revision,
           "no revision of the weights is stated: what is newest at the first start is loaded."),
     Check("configuration", lambda e, s: bool(e.launch.config_flag),
-          "it reads a configuration file: put it where the command names it before the first start."),
+          "it reads a configuration file: a plan carries it, elsewhere put it where the command names it."),
     Check("model", lambda e, s: e.launch.model == "environment",
           "the model is not part of the command: create or pull it under the name that requests use."),
 )  # fmt: skip

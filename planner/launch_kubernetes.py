@@ -21,6 +21,7 @@ from planner.launch_place import (
     head,
     image_notes,
     key_notes,
+    model_notes,
     packed,
 )
 from planner.launch_settings import LaunchSettings
@@ -38,9 +39,11 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
     inside, name = packed(server, settings, ANY_ADDRESS, IN_POD), place.called(server)
     notes = (
         *image_notes(server, settings),
+        *model_notes(server, inside.launch),
         *key_notes(server, inside.launch, f"lines NAME=key in a file, and kubectl create secret generic {name}-api-key "
                    "--from-env-file=FILE"),
         f"The claim {name}-models holds the models and must exist; only pods with the label {CLIENT}: {name} get in.",
+        f"The start-up probe allows {READY_S} s: a model that is not in the claim has to be downloaded within it.",
         "CPU and memory requests follow from no figure here: state them from a measured run (rss_bytes).",
         *(("Kubernetes starts a crashed server again: read the restart count beside the result.",)
           if settings.purpose == "benchmark" else ()),
@@ -49,9 +52,20 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
     if inside.launch.config:
         data = {f"{server.id}.yaml": inside.launch.config}
         objects.insert(0, {**_object("v1", "ConfigMap", server, f"{name}-settings"), "data": data})
-    body = yaml.dump_all(objects, Dumper=yaml.CSafeDumper, sort_keys=False, explicit_start=True, width=120)
+    body = yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120)
     text = "\n".join([*head(inside.launch, notes), body.rstrip(), *foot(inside.launch)]) + "\n"
     return Written(inside.launch, f"{name}.yaml", text, {}, notes)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes text of several lines as such, so that a person can read a configuration file."""
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _labels(server: Server, name: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from planner.container_words import INSIDE, USER_ID
 from planner.engine_facts import Server
 from planner.frozen import Frozen
 from planner.launch import LaunchPlan, launch
@@ -28,7 +29,7 @@ class Place(Frozen):
     programs: str = Field(default="/opt/llm/bin", pattern=r"^(/[\w.+-]+)+$")
     models: str = Field(default="/srv/models", pattern=r"^(/[\w.+-]+)+$")
     settings: str = Field(default="/etc/llm", pattern=r"^(/[\w.+-]+)+$")
-    user_id: int = Field(default=10001, ge=1)
+    user_id: int = Field(default=USER_ID, ge=1)
 
     def called(self, server: Server) -> str:
         """The name of the service: the stated one, else the engine's as DNS writes it."""
@@ -57,17 +58,19 @@ class Packed(NamedTuple):
 def packed(server: Server, settings: LaunchSettings, host: str, why: str) -> Packed:
     """The launch inside the server's image, bound to `host`, and why.
 
-    A model file is taken from /models by its name; downloads of a hub go there too, as nothing else can be written.
+    A model that lies on the machine is taken from /models by its name; downloads of a hub go there too, as nothing else
+    can be written.
     """
     gguf = server.launch.model == "-m"
+    lies_here = gguf or settings.model.startswith("/")
     made = launch(server, settings.model_copy(update={
         "host": host, "because": settings.because | {"host": why}, "config_file": f"/settings/{server.id}.yaml",
-        "model": f"/models/{basename(settings.model)}" if gguf else settings.model,
+        "model": f"/models/{basename(settings.model)}" if lies_here else settings.model,
     }))  # fmt: skip
     command = server.launch.image_command or server.launch.command
     made = made.model_copy(update={"argv": (*command, *made.argv[len(server.launch.command):])})  # fmt: skip
     folder = {server.launch.cache_variable: "/models"} if server.launch.cache_variable else {}
-    return Packed(made, image(server, settings), {"HOME": "/tmp", **folder, **made.environment}, gguf)
+    return Packed(made, image(server, settings), {**INSIDE, **folder, **made.environment}, gguf)
 
 
 def image(server: Server, settings: LaunchSettings) -> str:
@@ -86,6 +89,13 @@ def image_notes(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
         f"docker image inspect --format '{{{{index .RepoDigests 0}}}}' {name}"
         f" ({server.launch.image_basis or 'the tag was not pulled here'}).",
     )
+
+
+def model_notes(server: Server, made: LaunchPlan) -> tuple[str, ...]:
+    """That the model has to be made known to a server whose command does not name it."""
+    if server.launch.model != "environment":
+        return ()
+    return (f"The command names no model: create or pull it as {made.served_name} once the server runs.",)
 
 
 def one_line(text: str) -> str:

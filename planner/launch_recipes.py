@@ -234,6 +234,7 @@ RECIPES: dict[str, Recipe] = {
         steps=(
             Step("host", _address, "host"),
             _LENGTH, _BATCH, _QUEUE,
+            Step("queue_limit", _benchmark(_always(_NO_REFUSALS)), "no load point is refused, as the others queue"),
             Step("kv_cache_dtype", _kv("ollama"), "kv_cache_dtype"),
             Step("flash_attention", _if(lambda s: s.kv_cache_dtype == "fp8", "1"), "a narrower KV cache needs it"),
             Step("keep_loaded", _always("-1"), "no cold start inside a run"),

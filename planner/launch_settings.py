@@ -17,7 +17,7 @@ WHY: dict[str, str] = {
     "served_name": "the name that requests use, the same for every engine",
     "max_model_len": "tokens of one request, input plus output",
     "max_num_seqs": "largest number of requests in one step",
-    "step_tokens": "tokens in one step, stated because the default depends on the GPU",
+    "step_tokens": "tokens in one step, stated because every engine has a default of its own",
     "gpu_memory_utilization": "share of the memory budget",
     "kv_cache_dtype": "precision of the KV cache in the sizing",
     "quantization": "converts the weights at load",

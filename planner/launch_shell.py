@@ -5,19 +5,28 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from planner.container_words import run_words
 from planner.engine_facts import Server
 from planner.launch import launch
-from planner.launch_place import ANY_ADDRESS, Packed, Place, Written, foot, head, image_notes, key_notes, packed
+from planner.launch_place import (
+    ANY_ADDRESS,
+    Packed,
+    Place,
+    Written,
+    foot,
+    head,
+    image_notes,
+    key_notes,
+    model_notes,
+    packed,
+)
 from planner.launch_settings import LOOPBACK, LaunchSettings
-
-# A compiler cache is written under /tmp and loaded from there as code, so that folder must allow it.
-SCRATCH = "/tmp:rw,exec,nosuid,nodev"
 
 
 def bare(server: Server, settings: LaunchSettings, place: Place) -> Written:
     """A script that starts the server in the foreground, on this machine only."""
     made = launch(server, settings)
-    notes = key_notes(server, made, "export it before the start")
+    notes = (*model_notes(server, made), *key_notes(server, made, "export it before the start"))
     lines = ["#!/bin/sh", *head(made, notes), "set -eu"]
     lines += [f': "${{{name}:?holds the API key, state it before the start}}"; export {name}' for name in made.keys]
     if made.config:
@@ -40,18 +49,13 @@ def container_arguments(server: Server, settings: LaunchSettings, place: Place) 
     else:
         words += ["--detach", "--name", name, "--restart", "unless-stopped", "--publish", f"{LOOPBACK}:{port}:{port}",
                   "--log-opt", "max-size=50m", "--log-opt", "max-file=5"]  # fmt: skip
-    words += ["--gpus", str(settings.tensor_parallel), "--ulimit", "memlock=-1"]
-    if server.launch.shared_memory_gb:
-        words += ["--ipc", "private", "--shm-size", f"{server.launch.shared_memory_gb:g}g"]
-    words += ["--user", f"{place.user_id}:{place.user_id}", "--read-only", "--tmpfs", SCRATCH,
-              "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-              "--volume", f"{place.models}:/models{':ro' if inside.models_read_only else ''}"]  # fmt: skip
-    if made.config:
-        words += ["--volume", f"{place.settings}/{server.id}.yaml:{made.config_file}:ro"]
-    if made.keys:
-        words += ["--env-file", f"{place.settings}/{name}.env"]
-    for variable, value in inside.environment.items():
-        words += ["--env", f"{variable}={value}"]
+    volumes = [f"{place.models}:/models{':ro' if inside.models_read_only else ''}"]
+    volumes += [f"{place.settings}/{server.id}.yaml:{made.config_file}:ro"] if made.config else []
+    words += run_words(
+        gpus=str(settings.tensor_parallel), shared_memory_gb=server.launch.shared_memory_gb, user_id=place.user_id,
+        volumes=volumes, environment=inside.environment,
+        env_file=f"{place.settings}/{name}.env" if made.keys else "",
+    )  # fmt: skip
     secret = " ".join(f'{flag} "${variable}"' for variable, flag in made.keys.items() if flag)
     if secret:
         # The key is only in the environment; a shell inside hands it to the flag, so no argument list here shows it.
@@ -61,15 +65,22 @@ def container_arguments(server: Server, settings: LaunchSettings, place: Place) 
 
 def container(server: Server, settings: LaunchSettings, place: Place) -> Written:
     """A script around the argument list, with its configuration file beside it."""
-    made, name = _packed(server, settings).launch, place.called(server)
+    inside, name = _packed(server, settings), place.called(server)
+    made = inside.launch
+    needed = f"belong to user {place.user_id}; the model has to be there or is downloaded to it"
+    if inside.models_read_only:
+        needed = f"be readable by user {place.user_id} and hold the file"
     notes = (
         *image_notes(server, settings),
+        *model_notes(server, made),
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),
-        f"{place.models} must belong to user {place.user_id}; the model has to be there or is downloaded to it.",
+        f"{place.models} must {needed}.",
         *((f"Put {server.id}.yaml into {place.settings} first.",) if made.config else ()),
     )
     files = {f"{server.id}.yaml": made.config} if made.config else {}
-    text = "\n".join(["#!/bin/sh", *head(made, notes), "set -eu",
+    # An id that an earlier start left behind would stop this one.
+    again = [f"rm -f {name}.cid"] if settings.purpose == "benchmark" else []
+    text = "\n".join(["#!/bin/sh", *head(made, notes), "set -eu", *again,
                       f"exec {_folded(container_arguments(server, settings, place))}", *foot(made)])  # fmt: skip
     return Written(made, f"run-{name}.sh", text + "\n", files, notes)
 

@@ -10,7 +10,7 @@ import re
 
 from planner.engine_facts import Server
 from planner.launch import launch
-from planner.launch_place import READY_S, Place, Written, foot, head, key_notes
+from planner.launch_place import READY_S, Place, Written, foot, head, key_notes, model_notes
 from planner.launch_settings import LaunchSettings
 
 HARDENING = (
@@ -29,6 +29,7 @@ def unit(server: Server, settings: LaunchSettings, place: Place) -> Written:
     made = launch(server, settings.model_copy(update={"config_file": config_file}))
     name, benchmark = place.called(server), settings.purpose == "benchmark"
     notes = (
+        *model_notes(server, made),
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),
         f"{place.programs} must hold {made.argv[0]}; the unit finds no program under /home.",
         *(

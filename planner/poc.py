@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from planner.condition_line import EVERY_POINT, format_condition, format_test, parse_condition
 from planner.conditions import Condition
@@ -19,13 +19,22 @@ from planner.loads import LoadPoint, fault_in_pairs, without_sweeps
 from planner.server_schema import Server
 
 PLAN_SCHEMA = 1
+# Fields that plans did not always have, so that an older plan keeps its hash.
+LATER = (
+    "budget_min", "tokenizer_dir", "container", "files", "saturation_s", "facts", "config_files", "user_id",
+)  # fmt: skip
 DIALECTS = (*shipped_ids(), "llama-server", "openai")  # what bench speaks without being told more
+
+
+ConfigName = Annotated[str, StringConstraints(pattern=r"^\w[\w.-]{0,63}$")]
+ConfigText = Annotated[str, StringConstraints(max_length=65_536)]
 
 
 class Container(Frozen):
     """The image that a launch's command runs in; `digest` (sha256:...) is the repository digest or the image's id.
 
-    `mounts` are folders of the machine by their place in the container, read-only; `gpus` is what `--gpus` takes.
+    `mounts` are folders of the machine by their place in the container, read-only, for the user with the number
+    `user_id` (USER_ID unless stated) to read; `gpus` is what `--gpus` takes.
     """
 
     image: str = Field(pattern=r"^[A-Za-z0-9][\w./:-]*$")
@@ -34,6 +43,7 @@ class Container(Frozen):
     mounts: dict[str, str] = {}
     shared_memory_gb: float | None = Field(default=None, gt=0, le=1024)
     runtime: Literal["docker", "podman"] = "docker"
+    user_id: int | None = Field(default=None, ge=0, le=2**31)
 
     @model_validator(mode="after")
     def _mounts_are_whole_paths(self) -> Container:
@@ -47,7 +57,8 @@ class Launch(Frozen):
     """How bench gets a server: start `command` (an argument list), or attach to what runs at `url`.
 
     `stage_settings` names the argument that stage B's rule may set, such as {"max_num_seqs": "--max-num-seqs"};
-    `files` are files of the model on the machine with their SHA-256, checked before anything starts.
+    `files` are files of the model on the machine with their SHA-256, checked before anything starts. `config_files`
+    are texts by name that bench writes before the start; a word of the command that is such a name becomes its path.
     """
 
     url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^\s/]+(:\d+)?$")
@@ -57,6 +68,14 @@ class Launch(Frozen):
     stage_settings: dict[str, str] = {}
     container: Container | None = None
     files: dict[str, str] = {}
+    config_files: dict[ConfigName, ConfigText] = {}
+
+    @model_validator(mode="after")
+    def _config_files_are_named(self) -> Launch:
+        for name in self.config_files:
+            if name not in self.command:
+                raise ValueError(f"config_files: {name} is no word of the command, so nothing would read it.")
+        return self
 
     @model_validator(mode="after")
     def _container_has_a_command(self) -> Launch:
@@ -221,9 +240,11 @@ class Plan(Frozen):
         """SHA-256 of the canonical JSON of the plan; what came into plans later counts only where it is stated."""
         data = self.model_dump(mode="json")
         data["load_points"] = [p.stated() for p in self.load_points]
-        for part in (data, data["stop"], *data["candidates"], *(c["launch"] for c in data["candidates"])):
-            for name in ("budget_min", "tokenizer_dir", "container", "files", "saturation_s", "facts"):
-                if name in part and not part[name]:
+        launches = [c["launch"] for c in data["candidates"]]
+        containers = [launch["container"] for launch in launches if launch["container"]]
+        for part in (data, data["stop"], *data["candidates"], *launches, *containers):
+            for name in LATER:
+                if name in part and part[name] in (None, "", {}, []):
                     del part[name]
         return sha256_of(data)
 

@@ -6,22 +6,26 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from bench.containers import check_files, known_repositories
+from bench.containers import Image, check_files, known_repositories, run_arguments
 from bench.engines import check_allowed
 from bench.runner import check_plan
 from bundle.folder import open_bundle
 from bundle.records import read_telemetry
 from planner.errors import InputError, NotAllowed, ServerError
+from planner.launch_place import Place
+from planner.launch_shell import container_arguments
 from planner.poc import Launch, Plan, plan_from_yaml, plan_to_yaml
 from tests.bench.helpers import candidate, free_port, plan, run_started
 from tests.bench.stand_in_docker import DIGEST, IMAGE_ID, install
 from tests.bench.test_lifecycle import answers, standing, started_bench, wait_until
+from tests.planner import launch_cases
 
 IMAGE = "vllm/vllm-openai:v0.33.0"
 
@@ -56,12 +60,72 @@ def test_a_container_is_started_by_argument_list_and_stopped_by_its_id(tmp_path:
     assert re.fullmatch(r"flipline\.lease=[0-9a-f]{32}", label)
     assert run == [
         "run", "--pull", "never", "--cidfile", str(result.bundles[0] / "server.cid"), "--label", label,
-        "--network", "host", "--gpus", "all", "--shm-size", "16g", "--volume", "/data/models:/models:ro",
+        "--network", "host", "--restart", "no", "--gpus", "all", "--ulimit", "memlock=-1",
+        "--ipc", "private", "--shm-size", "16g", "--user", "10001:10001", "--read-only",
+        "--tmpfs", "/tmp:rw,exec,nosuid,nodev", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+        "--volume", "/data/models:/models:ro", "--env", "HOME=/tmp", "--env", "USER=llm",
         "--env", "VLLM_LOGGING_LEVEL=INFO", "--entrypoint", "python", IMAGE_ID,
         "-m", "bench", "emulate", "--port", str(port), "--ttft-ms", "20", "--itl-ms", "2", "--slots", "8",
     ]  # fmt: skip
     assert [c for c in recorded(calls) if c[0] in ("stop", "rm")] == [["stop", "-t", "15", cid], ["rm", "-f", cid]]
     assert not answers(port)
+
+
+def test_what_bench_and_a_saved_launch_allow_a_container_is_one_list(tmp_path: Path) -> None:
+    def rights(words: Sequence[str]) -> Sequence[str]:
+        return words[words.index("--gpus") : words.index("--volume")]
+
+    launched = Launch.model_validate({"command": ["vllm", "serve"], "container": {
+        "image": IMAGE, "gpus": "1", "shared_memory_gb": 2, "mounts": {"/models": "/srv/models"},
+    }})  # fmt: skip
+    by_bench = run_arguments(launched, Image(IMAGE_ID, ()), tmp_path / "server.cid", "0" * 32, {})
+    saved = container_arguments(launch_cases.ENGINES["vllm"], launch_cases.settings("vllm", "benchmark"), Place())
+    assert rights(by_bench) == list(rights(saved))
+
+
+def test_another_user_may_be_stated_and_changes_the_plan() -> None:
+    stated = contained(1, user_id=0)
+    assert stated.sha256() != contained(1).sha256()
+    words = run_arguments(stated.candidates[0].launch, Image(IMAGE_ID, ()), Path("server.cid"), "0" * 32, {})
+    assert words[words.index("--user") + 1] == "0:0"
+
+
+TGI = (Path(__file__).resolve().parents[2] / "catalog" / "engines" / "tgi.yaml").read_text()
+
+
+def with_settings(**more: Any) -> Plan:
+    return plan(candidate(free_port(), "--engine", "tgi.yaml", engine="tgi", config_files={"tgi.yaml": TGI}, **more))
+
+
+def test_a_configuration_file_of_the_plan_is_written_before_the_start_and_kept(tmp_path: Path) -> None:
+    # The emulator is started with a file that exists nowhere else, reads it and answers as TGI does.
+    (folder,) = run_started(with_settings(), tmp_path / "out").bundles
+    assert open_bundle(folder).files["server.settings/tgi.yaml"] == hashlib.sha256(TGI.encode()).hexdigest()
+    assert open_bundle(folder).repeats[0].ok == 6
+
+
+def test_a_container_finds_its_configuration_file_under_settings(tmp_path: Path, calls: Path) -> None:
+    run_started(with_settings(container={"image": IMAGE}), tmp_path / "out")
+    kept = tmp_path / "out" / "emu-A-start1" / "server.settings" / "tgi.yaml"
+    (run,) = [c for c in recorded(calls) if c[0] == "run"]
+    assert run[run.index("--volume") + 1] == f"{kept}:/settings/tgi.yaml:ro"
+    assert run[-2:] == ["--engine", "/settings/tgi.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"../tgi.yaml": ""}, r"config_files.*string should match"),
+        ({"/etc/cron.d/x": ""}, r"config_files.*string should match"),
+        ({"other.yaml": ""}, "other.yaml is no word of the command"),
+        ({"tgi.yaml": "x" * 70_000}, "at most 65536 characters"),
+    ],
+)
+def test_a_configuration_file_cannot_leave_its_folder_or_fill_the_disk(files: dict[str, str], sentence: str) -> None:
+    body = yaml.safe_load(plan_to_yaml(with_settings()))
+    body["candidates"][0]["launch"]["config_files"] = files
+    with pytest.raises(InputError, match=sentence):
+        plan_from_yaml(yaml.safe_dump(body))
 
 
 def test_the_bundle_of_a_container_holds_its_log_image_and_memory(tmp_path: Path, calls: Path) -> None:

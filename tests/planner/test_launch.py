@@ -55,7 +55,7 @@ def test_ollama_for_nortia_is_set_by_its_environment() -> None:
     assert plan.argv == ("ollama", "serve")
     assert plan.environment == {
         "OLLAMA_HOST": "127.0.0.1:11434", "OLLAMA_CONTEXT_LENGTH": "4096", "OLLAMA_NUM_PARALLEL": "32",
-        "OLLAMA_KV_CACHE_TYPE": "f16", "OLLAMA_KEEP_ALIVE": "-1", "OLLAMA_MAX_LOADED_MODELS": "1",
+        "OLLAMA_MAX_QUEUE": "4096", "OLLAMA_KV_CACHE_TYPE": "f16", "OLLAMA_KEEP_ALIVE": "-1", "OLLAMA_MAX_LOADED_MODELS": "1",
         "OLLAMA_NO_CLOUD": "1",
     }  # fmt: skip
     assert plan.stage_settings == {}
@@ -189,6 +189,8 @@ def test_tensorrt_llm_for_nortia_has_a_configuration_file() -> None:
         "enable_chunked_prefill: true\nreturn_perf_metrics: true\n"
     )
     assert any(w.topic == "configuration" for w in plan.warnings)
+    assert plan.for_plan().config_files == {"tensorrt_llm.yaml": plan.config}  # bench writes it before the start
+    assert launch(_server("vllm"), NORTIA).for_plan().config_files == {}
 
 
 def test_tgi_for_nortia_takes_whole_prompts() -> None:

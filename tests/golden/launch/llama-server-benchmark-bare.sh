@@ -24,7 +24,7 @@ exec llama-server \
 #   --alias plan-b: the name that requests use, the same for every engine
 #   -np 32: largest number of requests in one step
 #   -c 131072: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   -b 2048: tokens in one step, stated because every engine has a default of its own
 #   --cache-type-k f16: precision of the KV cache in the sizing
 #   --cache-prompt: stated, so that every candidate has the same
 #   --seed 0: runs can be repeated

@@ -2,8 +2,9 @@
 # llama.cpp llama-server b11434 with /models/plan-b-q8_0.gguf, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! Digest not known: pin it before use. After docker pull ghcr.io/ggml-org/llama.cpp:server-cuda-b11434, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/ggml-org/llama.cpp:server-cuda-b11434 (tag by the project's scheme for builds, not pulled; entry point as in its CUDA Dockerfile).
-# ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
+# ! /srv/models must be readable by user 10001 and hold the file.
 set -eu
+rm -f llama-server.cid
 exec docker run \
   --pull never \
   --cidfile llama-server.cid \
@@ -18,6 +19,7 @@ exec docker run \
   --security-opt no-new-privileges \
   --volume /srv/models:/models:ro \
   --env HOME=/tmp \
+  --env USER=llm \
   --entrypoint /app/llama-server ghcr.io/ggml-org/llama.cpp:server-cuda-b11434 \
   -m /models/plan-b-q8_0.gguf \
   --host 127.0.0.1 \
@@ -40,7 +42,7 @@ exec docker run \
 #   --alias plan-b: the name that requests use, the same for every engine
 #   -np 32: largest number of requests in one step
 #   -c 131072: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   -b 2048: tokens in one step, stated because every engine has a default of its own
 #   --cache-type-k f16: precision of the KV cache in the sizing
 #   --cache-prompt: stated, so that every candidate has the same
 #   --seed 0: runs can be repeated

@@ -27,7 +27,7 @@ exec llama-server \
 #   --alias plan-b: the name that requests use, the same for every engine
 #   -np 12: largest number of requests in one step
 #   -c 49152: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   -b 2048: tokens in one step, stated because every engine has a default of its own
 #   --cache-type-k f16: precision of the KV cache in the sizing
 #   --cache-prompt: a prompt that begins like an earlier one is not computed again
 #   --metrics: the metrics page is off by default

@@ -3,7 +3,7 @@
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! Digest not known: pin it before use. After docker pull ghcr.io/ggml-org/llama.cpp:server-cuda-b11434, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/ggml-org/llama.cpp:server-cuda-b11434 (tag by the project's scheme for builds, not pulled; entry point as in its CUDA Dockerfile).
 # ! LLAMA_API_KEY: lines NAME=key in /etc/llm/llama-server.env, readable by root only. A key covers every route but health and the page of the web UI; open without it: /health, /v1/health.
-# ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
+# ! /srv/models must be readable by user 10001 and hold the file.
 set -eu
 exec docker run \
   --detach \
@@ -22,6 +22,7 @@ exec docker run \
   --volume /srv/models:/models:ro \
   --env-file /etc/llm/llama-server.env \
   --env HOME=/tmp \
+  --env USER=llm \
   --entrypoint /app/llama-server ghcr.io/ggml-org/llama.cpp:server-cuda-b11434 \
   -m /models/plan-b-q8_0.gguf \
   --host 0.0.0.0 \
@@ -45,7 +46,7 @@ exec docker run \
 #   --alias plan-b: the name that requests use, the same for every engine
 #   -np 12: largest number of requests in one step
 #   -c 49152: KV for all slots: slots times tokens of one request
-#   -b 2048: tokens in one step, stated because the default depends on the GPU
+#   -b 2048: tokens in one step, stated because every engine has a default of its own
 #   --cache-type-k f16: precision of the KV cache in the sizing
 #   --cache-prompt: a prompt that begins like an earlier one is not computed again
 #   --metrics: the metrics page is off by default

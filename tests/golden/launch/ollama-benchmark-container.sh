@@ -2,8 +2,10 @@
 # Ollama 0.33.0 with plan-b, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! Digest not known: pin it before use. After docker pull ollama/ollama:0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0 (tag by the project's scheme for releases, not pulled).
+# ! The command names no model: create or pull it as plan-b once the server runs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu
+rm -f ollama.cid
 exec docker run \
   --pull never \
   --cidfile ollama.cid \
@@ -18,10 +20,12 @@ exec docker run \
   --security-opt no-new-privileges \
   --volume /srv/models:/models \
   --env HOME=/tmp \
+  --env USER=llm \
   --env OLLAMA_MODELS=/models \
   --env OLLAMA_HOST=127.0.0.1:11434 \
   --env OLLAMA_CONTEXT_LENGTH=4096 \
   --env OLLAMA_NUM_PARALLEL=32 \
+  --env OLLAMA_MAX_QUEUE=4096 \
   --env OLLAMA_KV_CACHE_TYPE=f16 \
   --env OLLAMA_KEEP_ALIVE=-1 \
   --env OLLAMA_MAX_LOADED_MODELS=1 \
@@ -31,6 +35,7 @@ exec docker run \
 #   OLLAMA_HOST 127.0.0.1:11434: reachable from this machine only
 #   OLLAMA_CONTEXT_LENGTH 4096: context of 4,096 tokens, input plus output (requirements)
 #   OLLAMA_NUM_PARALLEL 32: largest number of requests in one step
+#   OLLAMA_MAX_QUEUE 4096: no load point is refused, as the others queue
 #   OLLAMA_KV_CACHE_TYPE f16: precision of the KV cache in the sizing
 #   OLLAMA_KEEP_ALIVE -1: no cold start inside a run
 #   OLLAMA_MAX_LOADED_MODELS 1: nothing else takes memory

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Ollama 0.33.0 with plan-b, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
+# ! The command names no model: create or pull it as plan-b once the server runs.
 # ! There is no API key. Open to whoever reaches the port: every route, pull and delete of models too.
 set -eu
 export OLLAMA_HOST=127.0.0.1:11434

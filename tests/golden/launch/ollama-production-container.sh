@@ -2,6 +2,7 @@
 # Ollama 0.33.0 with plan-b, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! Digest not known: pin it before use. After docker pull ollama/ollama:0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0 (tag by the project's scheme for releases, not pulled).
+# ! The command names no model: create or pull it as plan-b once the server runs.
 # ! There is no API key. Open to whoever reaches the port: every route, pull and delete of models too.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu
@@ -21,6 +22,7 @@ exec docker run \
   --security-opt no-new-privileges \
   --volume /srv/models:/models \
   --env HOME=/tmp \
+  --env USER=llm \
   --env OLLAMA_MODELS=/models \
   --env OLLAMA_HOST=0.0.0.0:11434 \
   --env OLLAMA_CONTEXT_LENGTH=4096 \

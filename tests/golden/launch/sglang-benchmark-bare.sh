@@ -27,7 +27,7 @@ exec sglang serve Qwen/Qwen3-30B-A3B-FP8 \
 #   --revision ad44e777: the weights that were chosen, whatever is uploaded later
 #   --context-length 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max-running-requests 32: largest number of requests in one step
-#   --chunked-prefill-size 2048: tokens in one step, stated because the default depends on the GPU
+#   --chunked-prefill-size 2048: tokens in one step, stated because every engine has a default of its own
 #   --enable-mixed-chunk: a long prompt must not pause running answers, as in the others
 #   --mem-fraction-static 0.749: KV cache 60.0 GiB, weights 31.2 of 121.7 GiB (sizing). It means: fraction of the device's total for weights and KV pool; activations and graphs live in the rest
 #   --kv-cache-dtype auto: precision of the KV cache in the sizing

@@ -4,6 +4,7 @@
 # ! Digest not known: pin it before use. After docker pull lmsysorg/sglang:v0.5.23, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' lmsysorg/sglang:v0.5.23 (tag by the documented scheme, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu
+rm -f sglang.cid
 exec docker run \
   --pull never \
   --cidfile sglang.cid \
@@ -20,6 +21,7 @@ exec docker run \
   --security-opt no-new-privileges \
   --volume /srv/models:/models \
   --env HOME=/tmp \
+  --env USER=llm \
   --env HF_HOME=/models \
   --env HF_HUB_DISABLE_TELEMETRY=1 \
   --entrypoint sglang lmsysorg/sglang:v0.5.23 serve Qwen/Qwen3-30B-A3B-FP8 \
@@ -46,7 +48,7 @@ exec docker run \
 #   --revision ad44e777: the weights that were chosen, whatever is uploaded later
 #   --context-length 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max-running-requests 32: largest number of requests in one step
-#   --chunked-prefill-size 2048: tokens in one step, stated because the default depends on the GPU
+#   --chunked-prefill-size 2048: tokens in one step, stated because every engine has a default of its own
 #   --enable-mixed-chunk: a long prompt must not pause running answers, as in the others
 #   --mem-fraction-static 0.749: KV cache 60.0 GiB, weights 31.2 of 121.7 GiB (sizing). It means: fraction of the device's total for weights and KV pool; activations and graphs live in the rest
 #   --kv-cache-dtype auto: precision of the KV cache in the sizing

@@ -24,6 +24,7 @@ exec docker run \
   --volume /srv/models:/models \
   --env-file /etc/llm/sglang.env \
   --env HOME=/tmp \
+  --env USER=llm \
   --env HF_HOME=/models \
   --env HF_HUB_DISABLE_TELEMETRY=1 \
   --env DISABLE_OPENAPI_DOC=1 \
@@ -53,7 +54,7 @@ exec docker run \
 #   --context-length 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max-running-requests 12: largest number of requests in one step
 #   --max-queued-requests 50: requests that may wait; more are refused at once and do not time out
-#   --chunked-prefill-size 2048: tokens in one step, stated because the default depends on the GPU
+#   --chunked-prefill-size 2048: tokens in one step, stated because every engine has a default of its own
 #   --enable-mixed-chunk: a long prompt must not pause running answers, as in the others
 #   --mem-fraction-static 0.749: KV cache 60.0 GiB, weights 31.2 of 121.7 GiB (sizing). It means: fraction of the device's total for weights and KV pool; activations and graphs live in the rest
 #   --kv-cache-dtype auto: precision of the KV cache in the sizing

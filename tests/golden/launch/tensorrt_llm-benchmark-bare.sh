@@ -28,7 +28,7 @@ exec trtllm-serve Qwen/Qwen3-30B-A3B-FP8 \
 #   --served_model_name plan-b: the name that requests use, the same for every engine
 #   --max_seq_len 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max_batch_size 32: largest number of requests in one step
-#   --max_num_tokens 2048: tokens in one step, stated because the default depends on the GPU
+#   --max_num_tokens 2048: tokens in one step, stated because every engine has a default of its own
 #   kv_cache_config.free_gpu_memory_fraction 0.710: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of what is free after weights and activations
 #   kv_cache_config.dtype auto: precision of the KV cache in the sizing
 #   kv_cache_config.enable_block_reuse true: stated, so that every candidate has the same

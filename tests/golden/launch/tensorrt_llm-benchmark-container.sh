@@ -5,6 +5,7 @@
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 # ! Put tensorrt_llm.yaml into /etc/llm first.
 set -eu
+rm -f tensorrt-llm.cid
 exec docker run \
   --pull never \
   --cidfile tensorrt-llm.cid \
@@ -22,6 +23,7 @@ exec docker run \
   --volume /srv/models:/models \
   --volume /etc/llm/tensorrt_llm.yaml:/settings/tensorrt_llm.yaml:ro \
   --env HOME=/tmp \
+  --env USER=llm \
   --env HF_HOME=/models \
   --env TRTLLM_NO_USAGE_STATS=1 \
   --env HF_HUB_DISABLE_TELEMETRY=1 \
@@ -41,7 +43,7 @@ exec docker run \
 #   --served_model_name plan-b: the name that requests use, the same for every engine
 #   --max_seq_len 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max_batch_size 32: largest number of requests in one step
-#   --max_num_tokens 2048: tokens in one step, stated because the default depends on the GPU
+#   --max_num_tokens 2048: tokens in one step, stated because every engine has a default of its own
 #   kv_cache_config.free_gpu_memory_fraction 0.710: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of what is free after weights and activations
 #   kv_cache_config.dtype auto: precision of the KV cache in the sizing
 #   kv_cache_config.enable_block_reuse true: stated, so that every candidate has the same

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Hugging Face TGI 3.3.7 with Qwen/Qwen3-30B-A3B-FP8, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.5, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.5 (the tag that its README names, not pulled).
+# ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.7, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.7 (tag of the release that was read, by the scheme of its README, which still names 3.3.5; not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu
+rm -f tgi.cid
 exec docker run \
   --pull never \
   --cidfile tgi.cid \
@@ -20,10 +21,11 @@ exec docker run \
   --security-opt no-new-privileges \
   --volume /srv/models:/models \
   --env HOME=/tmp \
+  --env USER=llm \
   --env HF_HOME=/models \
   --env PREFIX_CACHING=true \
   --env HF_HUB_DISABLE_TELEMETRY=1 \
-  --entrypoint text-generation-launcher ghcr.io/huggingface/text-generation-inference:3.3.5 \
+  --entrypoint text-generation-launcher ghcr.io/huggingface/text-generation-inference:3.3.7 \
   --model-id Qwen/Qwen3-30B-A3B-FP8 \
   --hostname 127.0.0.1 \
   --port 3000 \

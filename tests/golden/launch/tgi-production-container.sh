@@ -1,7 +1,7 @@
 #!/bin/sh
 # Hugging Face TGI 3.3.7 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.5, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.5 (the tag that its README names, not pulled).
+# ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.7, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.7 (tag of the release that was read, by the scheme of its README, which still names 3.3.5; not pulled).
 # ! API_KEY: lines NAME=key in /etc/llm/tgi.env, readable by root only. A key covers generation and /tokenize; open without it: /health, /ping, /info, /metrics, /v1/models, /chat_tokenize, /docs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu
@@ -24,10 +24,11 @@ exec docker run \
   --volume /srv/models:/models \
   --env-file /etc/llm/tgi.env \
   --env HOME=/tmp \
+  --env USER=llm \
   --env HF_HOME=/models \
   --env PREFIX_CACHING=true \
   --env HF_HUB_DISABLE_TELEMETRY=1 \
-  --entrypoint text-generation-launcher ghcr.io/huggingface/text-generation-inference:3.3.5 \
+  --entrypoint text-generation-launcher ghcr.io/huggingface/text-generation-inference:3.3.7 \
   --model-id Qwen/Qwen3-30B-A3B-FP8 \
   --hostname 0.0.0.0 \
   --port 3000 \

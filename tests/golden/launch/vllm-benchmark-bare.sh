@@ -31,7 +31,7 @@ exec vllm serve Qwen/Qwen3-30B-A3B-FP8 \
 #   --revision ad44e777: the weights that were chosen, whatever is uploaded later
 #   --max-model-len 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max-num-seqs 32: largest number of requests in one step
-#   --max-num-batched-tokens 2048: tokens in one step, stated because the default depends on the GPU
+#   --max-num-batched-tokens 2048: tokens in one step, stated because every engine has a default of its own
 #   --gpu-memory-utilization 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total; weights, KV cache, activations and graphs are inside
 #   --kv-cache-dtype auto: precision of the KV cache in the sizing
 #   --enable-prefix-caching: stated, so that every candidate has the same

@@ -4,6 +4,7 @@
 # ! Digest not known: pin it before use. After docker pull vllm/vllm-openai:v0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' vllm/vllm-openai:v0.33.0 (tag by the documented scheme, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu
+rm -f vllm.cid
 exec docker run \
   --pull never \
   --cidfile vllm.cid \
@@ -20,6 +21,7 @@ exec docker run \
   --security-opt no-new-privileges \
   --volume /srv/models:/models \
   --env HOME=/tmp \
+  --env USER=llm \
   --env HF_HOME=/models \
   --env VLLM_SERVER_DEV_MODE=1 \
   --env VLLM_NO_USAGE_STATS=1 \
@@ -50,7 +52,7 @@ exec docker run \
 #   --revision ad44e777: the weights that were chosen, whatever is uploaded later
 #   --max-model-len 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max-num-seqs 32: largest number of requests in one step
-#   --max-num-batched-tokens 2048: tokens in one step, stated because the default depends on the GPU
+#   --max-num-batched-tokens 2048: tokens in one step, stated because every engine has a default of its own
 #   --gpu-memory-utilization 0.798: KV cache 60.0 GiB, weights 31.2, reserve 6.0 of 121.7 GiB (sizing). It means: fraction of the device's total; weights, KV cache, activations and graphs are inside
 #   --kv-cache-dtype auto: precision of the KV cache in the sizing
 #   --enable-prefix-caching: stated, so that every candidate has the same
