@@ -102,13 +102,14 @@ def _mapping(file_id: str, columns: tuple[str, ...], known: Mapping[Role, str]) 
     places = st.columns(3)
     for i, (role, words) in enumerate(ROLES.items()):
         at = columns.index(known[role]) if role in known else None
+        label = t(words)
         chosen = places[i % 3].selectbox(
-            t(words), columns, index=at, placeholder=t("no column"), key=f"column-{role}-{file_id}"
+            label[:1].upper() + label[1:], columns, index=at, placeholder=t("no column"), key=f"column-{role}-{file_id}"
         )
         if chosen:
             named.append((role, chosen))
     unit: Unit = places[len(ROLES) % 3].selectbox(
-        t("unit of a clock in numbers"), UNITS, index=UNITS.index("auto"), key=f"unit-{file_id}"
+        t("Unit of a clock in numbers"), UNITS, index=UNITS.index("auto"), key=f"unit-{file_id}"
     )
     return tuple(named), unit
 
