@@ -23,9 +23,10 @@ from services.own_models import add_model, find, summary
 from services.plans import draft_plan
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped
+from services.typed_question import question_of
 from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
-from services.what_if import asked_answer, case_answers
+from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
 from ui.engine_terminal import print_score, score_json
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
@@ -50,7 +51,10 @@ def size(ws: Workspace, args: argparse.Namespace) -> int:
     if args.case and typed:
         raise InputError(f"--{next(iter(typed)).replace('_', '-')} does not go with --case.", where="size",
                          fix="The requirements of the case state it: leave it out, or leave out --case.")  # fmt: skip
-    answers = case_answers(ws, required(ws, args.case)[1]) if args.case else (asked_answer(ws, typed),)
+    if args.case:
+        answers = case_answers(ws, required(ws, args.case)[1])
+    else:
+        answers = (answer(ws, question_of(ws.catalog, typed)),)
     if args.json:
         as_json([answer_json(a) for a in answers])
     else:

@@ -49,7 +49,7 @@ key = f"size-{r.sha256()[:8]}-{one.plan.id}-{machine}-{version}"
 
 @st.fragment
 def explore() -> None:
-    """All that follows the controls; moving one recomputes this part alone."""
+    """All that follows the controls; moving one recomputes this part alone, what takes longest last."""
     model = ws.catalog.model(stored.plan.model)
     answer = st.container()
     with st.expander(t("What if …"), icon=":material/tune:", key=f"{key}-panel"):
@@ -91,15 +91,9 @@ def explore() -> None:
         sizing_sections.swings(found, key)
     if s.inputs:
         sizing_sections.cost(s, key)
-
-
-@st.fragment
-def waiting() -> None:
-    """The simulation has controls of its own and takes longer: it follows what is stored, not the what-ifs."""
-    sizing_waiting.show(ws, r, one.sizing)
+    sizing_waiting.show(s, asked.offered())
+    sizing_calibration.show(ws, known, asked, s)
 
 
 explore()
-waiting()
-sizing_calibration.show(ws, r, one.sizing)
 next_step("sizing")

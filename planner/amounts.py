@@ -53,6 +53,24 @@ def count(text: str, where: str) -> int:
     return whole(number, where)
 
 
+def number(text: str, where: str) -> float:
+    """A plain number. Raises InputError."""
+    found, suffix = _split(text, where, "Write a number.")
+    if suffix:
+        raise InputError(f"{text!r} is not a number.", where=where, fix="Write a number without a unit.")
+    return found
+
+
+def share(text: str, where: str) -> float:
+    """A share from 0 to 1, written as 0.7 or 70%. Raises InputError."""
+    found, suffix = _split(text, where, "Write a share, as in 0.7 or 70%.")
+    if suffix not in ("", "%"):
+        raise InputError(f"{text!r} is no share.", where=where, fix="Write a share, as in 0.7 or 70%.")
+    if not suffix and 1 < found <= 100:
+        raise InputError(f"{found:g} is above 1.", where=where, fix=f"Write {found:g}% or {found / 100:g}.")
+    return found / 100 if suffix else found
+
+
 def whole(number: float, where: str) -> int:
     """A number that must be whole. Raises InputError."""
     if number != math.floor(number):

@@ -49,6 +49,12 @@ _ROWS = (
          mean_error=19, within_30=81, n=232, source=_SHIPPED),
     Band(figure="interference", words="as the planning value, of which it is a part; prompts of 8,000 tokens take up "
          "to half of the bound's speed", n=2350, source=_SILICON),
+    Band(figure="prompt_gap", words="not checked on public runs; it follows the MFU of prompts, published a third "
+         "around it", source=_ARITHMETIC),
+    Band(figure="speculation", words="not checked on public runs; acceptance decides and differs by text: measure it",
+         source=_ARITHMETIC),
+    Band(figure="waiting", words="simulated: held to queueing theory, not to measured servers; it follows the error of "
+         "the step times and of the assumed load", source="docs/queueing.md"),
     Band(figure="first_token", family="dense", words="planning value: mean error 24 % on 24 vLLM rows with up to 8 in "
          "flight", mean_error=24, within_30=67, n=24, source=_SHIPPED),
     Band(figure="first_token", family="moe", words="planning value: mean error 41 % on 41 vLLM rows with up to 8 in "

@@ -8,9 +8,11 @@ from functools import partial
 from pydantic import Field
 
 from planner.catalog import Catalog, Gpu, Model
+from planner.completion import Completion
 from planner.conditions import Kind
 from planner.cost import Cost, cost
 from planner.derivation import Derivation
+from planner.derive_knobs import knob_derivations
 from planner.derive_memory import memory_derivations
 from planner.derive_scale import completion_derivations, cost_derivations, rate_derivation, units_derivations
 from planner.derive_speed import Speed, speed_derivations
@@ -24,12 +26,12 @@ from planner.quantization import Quantization, quantization
 from planner.request_rate import DEFAULT_UTILISATION, RateNeeded, offered_rate, rate_needed
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.scaling import UnitsNeeded, units_sentence
+from planner.speculation import Speculation
 from planner.speed_inputs import matrix_rate, speed_inputs
 from planner.stated import Fact, Stated, budget_with, gaps, with_stated
 from planner.throughput import (
     KINDS,
     BatchRow,
-    Completion,
     MeasuredRatio,
     ThroughputInputs,
 )
@@ -40,7 +42,8 @@ TABLE_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 class SizingSettings(Frozen):
     """Choices that the requirements leave open.
 
-    A unit is `tensor_parallel` x `pipeline_parallel` devices that hold one copy of the model.
+    A unit is `tensor_parallel` x `pipeline_parallel` devices that hold one copy of the model. `tenant_bandwidth_share`
+    is what other programs on the device read, an embedding model or a reranker.
 
     `peak_rate_per_s` None takes the rate that the requirements imply; a unit is loaded to `utilisation` of it at most.
     """
@@ -53,6 +56,7 @@ class SizingSettings(Frozen):
     tenant_bandwidth_share: float = Field(default=0.0, ge=0, lt=1)
     peak_rate_per_s: float | None = Field(default=None, gt=0, le=1_000_000)
     utilisation: float = Field(default=DEFAULT_UTILISATION, gt=0, le=1)
+    speculation: Speculation | None = None
     stated: Stated = Stated()
 
     @property
@@ -143,6 +147,7 @@ def throughput_inputs(
         output_tokens=requirements.output_tokens, context_tokens=requirements.context_tokens,
         kv_dtype=memory.settings.kv_dtype, tensor_parallel=settings.tensor_parallel,
         kv_capacity=memory.requests_that_fit, bandwidth_share=1 - settings.tenant_bandwidth_share, measured=measured,
+        speculation=settings.speculation,
     )  # fmt: skip
 
 
@@ -170,10 +175,11 @@ def size(
     context = largest_context(
         model, memory.budget.kv, r.peak_users_max, kv_dtype=plan.kv_cache_dtype,
         tensor_parallel=chosen.tensor_parallel, pipeline_parallel=chosen.pipeline_parallel,
-        max_num_batched_tokens=chosen.max_num_batched_tokens,
+        max_num_batched_tokens=chosen.max_num_batched_tokens, speculative_tokens=memory.settings.speculative_tokens,
     )  # fmt: skip
     explained = (
         *memory_derivations(model, quant, gpu, memory, chosen.stated, context, r.peak_users_max),
+        *knob_derivations(catalog, memory),
         *(_explained(inputs, gpu, rate, speed, r, chosen) if inputs else ()),
     )
     return Sizing(
@@ -190,11 +196,13 @@ def size(
 
 def fit_settings(r: Requirements, plan: ModelPlan, hardware: Hardware, chosen: SizingSettings) -> FitSettings:
     """What decides the memory, from requirements, plan, machine and settings."""
+    guess = chosen.speculation
     return FitSettings(
         context_tokens=r.context_tokens, kv_dtype=plan.kv_cache_dtype, devices=chosen.tensor_parallel,
         pipeline_parallel=chosen.pipeline_parallel,
         tenants_gb=hardware.other_tenants_gb, max_num_seqs=chosen.max_num_seqs or max(16, r.peak_users_max),
         max_num_batched_tokens=chosen.max_num_batched_tokens, fraction=chosen.gpu_memory_utilization,
+        speculative_tokens=guess.draft_tokens if guess else 0, draft_gb=guess.draft_gb if guess else 0.0,
     )  # fmt: skip
 
 
@@ -238,7 +246,7 @@ def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements, chosen: S
             )
             for kind in KINDS
         },
-        units=units, first_token=first_token(inputs), 
+        units=units, first_token=first_token(inputs),
         completion=staged_completion(inputs, stages, Kind.BOUND, r.peak_users_max),
         by_rate=rate_needed(inputs, stages, r, chosen.peak_rate_per_s or offered_rate(r), chosen.utilisation),
         expected_seqs=staged_largest(inputs, stages, Kind.PLANNING, r.user_tok_s_promise),
@@ -256,7 +264,7 @@ def _explained(
     inputs: ThroughputInputs, gpu: Gpu, rate: tuple[float, str] | None, speed: _Speed, r: Requirements,
     chosen: SizingSettings,
 ) -> Iterator[Derivation]:  # fmt: skip
-    words = Speed(inputs, gpu, rate, r, chosen.stated, chosen.pipeline_parallel)
+    words = Speed(inputs, gpu, rate, r, chosen.stated, chosen.pipeline_parallel, chosen.max_num_batched_tokens)
     yield from speed_derivations(words, speed.first_token)
     yield from (words.row(kind, row.batch) for kind, rows in speed.tables.items() for row in rows)
     yield from units_derivations(speed.units, r)

@@ -9,7 +9,7 @@ from planner.fit import Footprint
 from planner.memory import CUDA_GRAPHS_GIB, NON_TORCH_GIB
 from planner.quantization import Quantization
 from planner.stated import BY_USER, Stated
-from planner.units import format_gb, format_gib
+from planner.units import GB, format_gb, format_gib
 
 
 def memory_derivations(
@@ -28,7 +28,10 @@ def memory_derivations(
             key="weights", title="Weights", value=format_gb(weights.total),
             formula="parameters per module x bits of that module / 8, all experts counted",
             inputs=(dimensions, given("format", f"{quant.id}, {quant.bits:g} bit", quant.basis),
-                    given("experts", format_gb(weights.experts), "computed from the dimensions")),
+                    given("experts", format_gb(weights.experts), "computed from the dimensions"),
+                    *((given("draft", f"{format_gb(settings.draft_gb * GB)} of a model of its own",
+                             f"setting; and {model.mtp_layers} draft layers of the model"),)
+                      if settings.speculative_tokens else ())),
             assumptions=("norms and biases are left out (0.1 %)", "weights divide evenly over the devices"),
             band=band("weights"),
         ),

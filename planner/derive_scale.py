@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from planner.bands import band
 from planner.catalog import Gpu
+from planner.completion import Completion
 from planner.cost import Cost
 from planner.derivation import REQUIREMENTS, UNKNOWN, Derivation, given
 from planner.request_rate import RateNeeded
 from planner.requirements import Requirements
 from planner.scaling import BY_KIND, UnitsNeeded
 from planner.stated import BY_USER, Stated
-from planner.throughput import Completion
 from planner.units import format_duration, format_tok_s
 
 

@@ -28,8 +28,9 @@ class FitSettings(Frozen):
     """What decides the memory besides model and device.
 
     `devices` share every layer of one copy of the model (tensor parallel); `pipeline_parallel` such groups share its
-    layers. `speculative_tokens` are drafted per step by the model's own draft layers. `tenants_gb` (decimal GB) is
-    what other programs on the device hold: embedding model, reranker.
+    layers. `speculative_tokens` are drafted per step, by the model's own draft layers where it has some, else by a
+    draft model of `draft_gb`. `tenants_gb` is what other programs on the device hold: embedding model, reranker. Both
+    in decimal GB.
     """
 
     context_tokens: int = Field(ge=1, le=100_000_000)
@@ -41,6 +42,7 @@ class FitSettings(Frozen):
     max_num_batched_tokens: int = Field(default=8192, ge=16)
     prefix_caching: bool = True
     speculative_tokens: int = Field(default=0, ge=0, le=16)
+    draft_gb: float = Field(default=0.0, ge=0, le=10_000)
     fraction: float | None = Field(default=None, gt=0, le=1)
 
 
@@ -70,7 +72,7 @@ def footprint(model: Model, quant: Quantization, gpu: Gpu, settings: FitSettings
     check_runs(quant, gpu.compute_capability, gpu.name)
     devices, stages = settings.devices, settings.pipeline_parallel
     device = device_memory(gpu, settings.tenants_gb, settings.fraction)
-    weights = weight_bytes(model, quant, drafts=settings.speculative_tokens > 0)
+    weights = weight_bytes(model, quant, drafts=settings.speculative_tokens > 0, draft_gb=settings.draft_gb)
     held = stage_weights(model, weights, devices, stages)
     kept = [
         reserve(model, settings.max_num_seqs, settings.max_num_batched_tokens, devices, last_stage=s == stages - 1)

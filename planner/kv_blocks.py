@@ -64,6 +64,7 @@ def engine_kv(
 def largest_context(
     model: Model, kv_pool_bytes: float, requests: int, *, kv_dtype: str = "fp16", tensor_parallel: int = 1,
     pipeline_parallel: int = 1, max_num_batched_tokens: int = 8192, prefix_caching: bool = True,
+    speculative_tokens: int = 0,
 ) -> int:  # fmt: skip
     """Longest context in tokens, up to the model's own limit, at which `requests` fit at once; 0 when none does."""
     low, high = 0, model.max_position_embeddings
@@ -72,7 +73,7 @@ def largest_context(
         held = engine_kv(
             model, kv_pool_bytes, middle, kv_dtype=kv_dtype, tensor_parallel=tensor_parallel,
             pipeline_parallel=pipeline_parallel, max_num_batched_tokens=max_num_batched_tokens,
-            prefix_caching=prefix_caching,
+            prefix_caching=prefix_caching, speculative_tokens=speculative_tokens,
         )  # fmt: skip
         low, high = (middle, high) if held.max_concurrency >= requests else (low, middle - 1)
     return low

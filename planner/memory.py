@@ -14,7 +14,7 @@ from planner.kv_blocks import largest_context as largest_context
 from planner.kv_layers import cache_layers
 from planner.quantization import KV_BYTES, Quantization
 from planner.splits import check_pipeline, stage_layers
-from planner.units import GIB
+from planner.units import GB, GIB
 
 # Reserve of vLLM 0.17 and later, from 38 start-up logs of vLLM 0.19 on H100 (jgchn/llm-d-planner@d3121e0).
 LOGIT_COPIES = {"dense": 3.9, "moe": 4.3}  # copies of max_num_seqs x vocabulary in 32 bit; seen 3.7-4.1 and 3.7-4.9
@@ -31,7 +31,7 @@ GRAPHS_INSIDE_FROM: VllmVersion = (0, 21)  # earlier, graphs were captured on to
 
 
 class Weights(Frozen):
-    """Bytes of weights of the whole model by module; `extra` is a vision tower and the like."""
+    """Bytes of weights of the whole model by module; `extra` is a vision tower, a draft model and the like."""
 
     embedding: int
     lm_head: int
@@ -52,10 +52,11 @@ class Weights(Frozen):
         return (self.lm_head or self.embedding) + self.attention + self.mlp + self.router
 
 
-def weight_bytes(model: Model, quant: Quantization, *, drafts: bool = False) -> Weights:
+def weight_bytes(model: Model, quant: Quantization, *, drafts: bool = False, draft_gb: float = 0.0) -> Weights:
     """Weights by formula from the dimensions, each module in its own width (text-only: within 1 % of vLLM's logs).
 
-    With `drafts` the layers for speculative decoding are loaded too, in 16 bit as publishers leave them.
+    With `drafts` the layers for speculative decoding are loaded too, in 16 bit as publishers leave them; `draft_gb` is
+    a draft model beside them, in decimal GB.
     Raises InputError for an architecture that is not modelled.
     """
     counted = modules(model)
@@ -71,7 +72,7 @@ def weight_bytes(model: Model, quant: Quantization, *, drafts: bool = False) -> 
         mlp=round(counted.mlp * quant.bits_of("mlp") / 8),
         router=round(counted.router * quant.bits_of("router") / 8),
         experts=round(experts * quant.bits_of("experts") / 8),
-        extra=extra + (draft_parameters(model) * 2 if drafts else 0),
+        extra=extra + (draft_parameters(model) * 2 if drafts else 0) + round(draft_gb * GB),
     )
 
 

@@ -21,20 +21,21 @@ FRACTION_DIGITS = 3
 class DeviceLoad(Frozen):
     """One device in bytes: what the driver reports, weights, and what the engine needs besides (activations, graphs).
 
-    `kv_bytes_per_token` and `slots` are for engines that are told tokens instead of memory: each of `slots` requests
-    gets the same context.
+    `others` is what other programs on the device hold. `kv_bytes_per_token` and `slots` are for engines that are told
+    tokens instead of memory: each of `slots` requests gets the same context.
     """
 
     total: float = Field(gt=0)
     weights: float = Field(ge=0)
     reserve: float = Field(ge=0)
+    others: float = Field(default=0.0, ge=0)
     kv_bytes_per_token: float = Field(default=0.0, ge=0)
     slots: int = Field(default=1, ge=1)
 
     @property
     def free(self) -> float:
-        """What is left for a KV cache when nothing else is on the device."""
-        return self.total - self.weights - self.reserve
+        """What is left for a KV cache."""
+        return self.total - self.others - self.weights - self.reserve
 
 
 class Knob(NamedTuple):
@@ -47,6 +48,11 @@ class Knob(NamedTuple):
     value: Callable[[DeviceLoad, float], float]
     kv: Callable[[DeviceLoad, float], float]
     fraction: bool = True
+
+    @property
+    def role(self) -> str:
+        """The parameter of the engine's entry in the catalogue that names its flag."""
+        return "gpu_memory_fraction" if self.fraction else "max_context_length"
 
 
 def _tokens(load: DeviceLoad, kv: float) -> float:

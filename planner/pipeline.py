@@ -1,18 +1,19 @@
 """Layers spread over stages: every figure of a unit from what one part of its batch sees.
 
 A unit of S stages cuts its batch into S parts that pass the stages one behind the other. Each part is served as on one
-stage's devices that held the whole model, so a unit gives S times a part's total at a part's speed per user
-(planner/decode_options.py pipeline_step_s; its hop of 50 us a stage is below the error of the planning value).
+stage's devices that held the whole model, so a unit gives S times a part's total at a part's speed per user;
+handing on costs some 50 us a stage, which is below the error of the planning value.
 """
 
 from __future__ import annotations
 
 import math
 
+from planner.completion import Completion, completion
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.scaling import Binding, UnitsNeeded, units_needed
-from planner.throughput import BatchRow, Completion, ThroughputInputs, batch_row, completion, largest_batch, step_s
+from planner.throughput import BatchRow, ThroughputInputs, batch_row, largest_batch, step_s
 
 
 def part_of(inputs: ThroughputInputs, stages: int) -> ThroughputInputs:

@@ -93,9 +93,10 @@ def interference(
         raise InputError(f"prompts of {input_tokens} tokens in chunks of {chunk_tokens} are none.", where="prefill")
     if inputs.prefill_s is None:
         return None
+    tokens = inputs.speculation.tokens_per_step if inputs.speculation else 1.0
     alone = step_s(inputs.model_copy(update={"averages_prefill": False}), Kind.PLANNING, batch)
     chunk_s = inputs.prefill_s / MFU[inputs.family] * min(chunk_tokens, input_tokens) / input_tokens
     return Interference(
-        batch=batch, chunk_tokens=chunk_tokens, undisturbed_ms=1000 * alone,
-        averaged_ms=1000 * (step_s(inputs, Kind.PLANNING, batch) - alone), chunk_ms=1000 * chunk_s,
+        batch=batch, chunk_tokens=chunk_tokens, undisturbed_ms=1000 * tokens * alone,
+        averaged_ms=1000 * tokens * (step_s(inputs, Kind.PLANNING, batch) - alone), chunk_ms=1000 * chunk_s,
     )  # fmt: skip

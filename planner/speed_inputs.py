@@ -8,6 +8,7 @@ from planner.errors import InputError
 from planner.memory import Weights, kv_bytes_read_per_request
 from planner.prefill import prefill_flops
 from planner.quantization import Quantization, runs_natively
+from planner.speculation import Speculation
 from planner.throughput import MeasuredRatio, ThroughputInputs
 from planner.units import GB
 
@@ -21,7 +22,7 @@ USABLE_RATE = {"CDNA3": 0.2}
 def speed_inputs(
     model: Model, quant: Quantization, gpu: Gpu, weights: Weights, *, input_tokens: int, output_tokens: int,
     context_tokens: int, kv_dtype: str = "fp16", tensor_parallel: int = 1, kv_capacity: int | None = None,
-    bandwidth_share: float = 1.0, measured: tuple[MeasuredRatio, ...] = (),
+    bandwidth_share: float = 1.0, measured: tuple[MeasuredRatio, ...] = (), speculation: Speculation | None = None,
 ) -> ThroughputInputs:  # fmt: skip
     """A speed's inputs from the catalogue; the bound takes the maker's active parameters where they are stated.
 
@@ -58,6 +59,7 @@ def speed_inputs(
         launch_scale=launch_scale(gpu),
         kv_capacity=kv_capacity,
         measured=measured,
+        speculation=speculation,
     )
 
 

@@ -5,9 +5,9 @@
     planning   coverage at 0.8 of the bandwidth + layers x overhead + batch x prefill / (MFU x output length)
 
 The planning step counts batch^0.9 tokens as independent in their choice of experts, and is never shorter than coverage
-or than its multiplications at the MFU. Sources: the case's calculator (bound); expected
-distinct experts under uniform routing (coverage); the constants are few, physical and the same for every model:
-docs/prediction.md has them with their sources and the errors reached on public measurements.
+or than its multiplications at the MFU. With a draft a step verifies several tokens of each request. Sources: the case's
+calculator (bound); expected distinct experts under uniform routing (coverage); the constants are few, physical and the
+same for every model: docs/prediction.md has them with their sources and the errors reached on public measurements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import Field, field_validator
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.frozen import Frozen
-from planner.units import GB
+from planner.speculation import Speculation
 
 KINDS = (Kind.BOUND, Kind.COVERAGE, Kind.PLANNING)
 BANDWIDTH_EFFICIENCY = 0.8
@@ -56,7 +56,7 @@ class ThroughputInputs(Frozen):
     step; None when that rate is unknown, and then left out. `launch_scale` stretches the launch overhead.
     `kv_capacity` is how many requests of full context fit; None sets no limit. `averages_prefill` False leaves prefill
     out of the steps, for a caller that charges each prompt where it is computed. `measured` replaces the constants of
-    the planning value where the team has measured, in ascending order of batch.
+    the planning value where the team has measured, in ascending order of batch; it is of steps without a draft.
     """
 
     active_weight_gb: float = Field(gt=0)
@@ -76,6 +76,7 @@ class ThroughputInputs(Frozen):
     efficiency: float = Field(default=BANDWIDTH_EFFICIENCY, gt=0, le=1)
     averages_prefill: bool = True
     measured: tuple[MeasuredRatio, ...] = ()
+    speculation: Speculation | None = None
 
     @field_validator("measured")
     @classmethod
@@ -89,6 +90,10 @@ class ThroughputInputs(Frozen):
     def family(self) -> str:
         """dense or moe: the planning constants differ."""
         return "moe" if self.n_experts else "dense"
+
+    def step_tokens(self, batch: int) -> int:
+        """Tokens that one step of `batch` requests computes: with a draft the guesses are verified together."""
+        return batch * (1 + self.speculation.draft_tokens) if self.speculation else batch
 
 
 class BatchRow(Frozen):
@@ -138,11 +143,35 @@ def weights_read_gb(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
 
 
 def step_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
-    """Seconds between two tokens of one request while `batch` requests run; no clamp to the KV cache.
+    """Mean seconds between two tokens of one request while `batch` requests run; no clamp to the KV cache.
 
-    The planning value follows the team's own measurements where there are any. Raises InputError for a kind that is
-    not computed here.
+    The planning value follows the team's own measurements where there are any. With a draft it is the verification and
+    the draft steps, divided by the tokens that they give. Raises InputError for a kind that is not computed here.
     """
+    if inputs.speculation is None:
+        return _plain_s(inputs, kind, batch)
+    guess, (decode, undrafted, widened) = inputs.speculation, _drafted(inputs)
+    plain_s = _plain_s(decode, kind, batch)
+    # Measurements are of plain steps: they scale the verification by what they say of the plain step.
+    verify_s = _plain_s(widened, kind, inputs.step_tokens(batch)) * plain_s / _plain_s(undrafted, kind, batch)
+    prompts_s = _plain_s(inputs, kind, batch) - plain_s  # charged per token, as without a draft
+    return (verify_s + guess.draft_tokens * guess.draft_cost * plain_s) / guess.tokens_per_step + prompts_s
+
+
+@lru_cache(maxsize=32)
+def _drafted(inputs: ThroughputInputs) -> tuple[ThroughputInputs, ThroughputInputs, ThroughputInputs]:
+    """Inputs of a plain decode step, of one by the default constants, and of one that verifies a draft.
+
+    A verification touches the experts of all its tokens and pays their multiplications, but reads each request's KV
+    once: per token a share of it.
+    """
+    decode = inputs.model_copy(update={"averages_prefill": False})
+    undrafted = decode.model_copy(update={"measured": ()})
+    kv_gb = inputs.kv_gb_per_request / inputs.step_tokens(1)
+    return decode, undrafted, undrafted.model_copy(update={"kv_gb_per_request": kv_gb})
+
+
+def _plain_s(inputs: ThroughputInputs, kind: Kind, batch: int) -> float:
     if kind not in KINDS:
         raise InputError(f"{kind.value!r} is not computed from bandwidth.", where="throughput")
     if kind is not Kind.PLANNING:
@@ -245,45 +274,3 @@ def largest_batch(inputs: ThroughputInputs, kind: Kind, user_rate: float, limit:
         else:
             high = middle - 1
     return low
-
-
-class Completion(Frozen):
-    """The same users one after the other and all at once: when the last one has an answer, and what a step reads."""
-
-    kind: Kind
-    users: int
-    output_tokens: int
-    sequential_s: float
-    batched_s: float
-    step_weights_gb: float
-    step_kv_gb: float
-
-    @property
-    def speed_up(self) -> float:
-        """How many times sooner the last user is served."""
-        return self.sequential_s / self.batched_s
-
-    @property
-    def step_gb(self) -> float:
-        """Bytes of one step, in GB."""
-        return self.step_weights_gb + self.step_kv_gb
-
-
-def completion(inputs: ThroughputInputs, kind: Kind, users: int) -> Completion:
-    """Sequential against batched completion of `users` answers; those beyond the KV cache follow in waves."""
-    running = running_batch(inputs, users)
-    waves = -(-users // running)
-    return Completion(
-        kind=kind,
-        users=users,
-        output_tokens=inputs.output_tokens,
-        sequential_s=users * inputs.output_tokens * step_s(inputs, kind, 1),
-        batched_s=waves * inputs.output_tokens * step_s(inputs, kind, running),
-        step_weights_gb=weights_read_gb(inputs, kind, running),
-        step_kv_gb=running * inputs.kv_gb_per_request,
-    )
-
-
-def gb(size_bytes: float) -> float:
-    """Bytes in decimal GB, the unit of this module's inputs."""
-    return size_bytes / GB

@@ -169,11 +169,21 @@ def _mfu(case: Case, end: End, catalog: Catalog) -> tuple[Case, str]:
     factor = float(end)
     mfu = MFU["moe" if catalog.model(case.plan.model).moe else "dense"] * factor
 
-    def slower_prompts(inputs: ThroughputInputs) -> ThroughputInputs:
-        # Prefill enters as time at peak / MFU: the time scaled is the MFU scaled.
-        return inputs.model_copy(update={"prefill_s": None if inputs.prefill_s is None else inputs.prefill_s / factor})
+    def slower(inputs: ThroughputInputs) -> ThroughputInputs:
+        # Both enter as time at the whole matrix rate / MFU: the time scaled is the MFU scaled.
+        times = {"prefill_s": inputs.prefill_s, "token_s": inputs.token_s}
+        return inputs.model_copy(update={k: None if s is None else s / factor for k, s in times.items()})
 
-    return case._replace(on_inputs=slower_prompts), f"MFU {mfu:.2g}"
+    return case._replace(on_inputs=slower), f"MFU {mfu:.2g}"
+
+
+def _acceptance(case: Case, end: End, catalog: Catalog) -> tuple[Case, str] | None:
+    guess = case.settings.speculation
+    if guess is None:
+        return None
+    share = min(1.0, guess.acceptance * float(end))
+    settings = case.settings.model_copy(update={"speculation": guess.model_copy(update={"acceptance": share})})
+    return case._replace(settings=settings), f"{share:.0%} accepted"
 
 
 def _experts(case: Case, end: End, catalog: Catalog) -> tuple[Case, str] | None:
@@ -215,8 +225,9 @@ RANGES: tuple[Range, ...] = (
     Range("efficiency", "Bandwidth that is reached", (0.65, 0.9),
           f"servers reached 61-87 % on one user alone; the planning value takes {BANDWIDTH_EFFICIENCY:.0%}",
           _efficiency),
-    Range("mfu", "Matrix units that prefill uses", (2 / 3, 4 / 3), "published prefill rates lie a third around it",
+    Range("mfu", "Matrix rate that is reached", (2 / 3, 4 / 3), "published prefill rates lie a third around it",
           _mfu),
+    Range("acceptance", "Guesses that are accepted", (0.7, 1.15), "code is guessed more often than prose", _acceptance),
     Range("experts", "Experts that a batch touches", (1 / 1.5, 1.0),
           "correlated routing was measured up to 1.5 times faster than uniform", _experts),
     Range("kv_dtype", "KV cache precision", ("fp8", "fp16"), "engines offer both; quality has to be checked",

@@ -113,7 +113,8 @@ def test_a_figure_explains_itself(run: Cli) -> None:
     ran = run(*ASKED, "--explain", "units_bound")
     # cases: 50 users, at most 19 at once keep 25 tok/s by the bound: 3 units.
     assert "by speed per user, bound = 3 = 50 / 19, rounded up" in ran.out
-    assert run(*ASKED, "--explain", "all").out.count("formula: ") == 18
+    (found,) = json.loads(run(*ASKED, "--json").out)
+    assert run(*ASKED, "--explain", "all").out.count("formula: ") == len(found["figures"]) > 20
     assert "Did you mean 'planning'" in run(*ASKED, "--explain", "planing").err
 
 
@@ -322,24 +323,7 @@ def test_catalog_check_finds_a_faulty_own_entry(run: Cli, home: Path) -> None:
         (("size", "--case", "nortja"), "unknown case 'nortja'. Did you mean 'nortia'?"),
         (("size",), "size: --model is missing. Name a case, or a model"),
         (("size", "--case", "nortia", "--kv-dtype", "fp8"), "size: --kv-dtype does not go with --case."),
-        ((*ASKED, "--model", "qwen3-30b-a3b"), "catalogue: unknown model 'qwen3-30b-a3b'. Did you mean 'Qwen/Qwen3-30"),
-        ((*ASKED, "--gpu", "GX10x"), "catalogue: unknown GPU 'GX10x'. Did you mean 'GX10'?"),
-        ((*ASKED, "--quantization", "fp7"), "model plan: unknown quantization 'fp7'. Did you mean 'fp8'?"),
-        ((*ASKED, "--kv-dtype", "fp9"), "unknown KV cache format 'fp9'. Did you mean 'fp8'?"),
-        ((*ASKED, "--engine", "vlm"), "catalogue: unknown engine 'vlm'. Did you mean 'vllm'?"),
-        ((*ASKED, "--context", "-5"), "context: -5 is outside 16 to 2,000,000."),
-        ((*ASKED, "--context", "9e99"), "context: 9e+99 is outside 16 to 2,000,000."),
-        ((*ASKED, "--users", "0"), "users: 0 is outside 1 to 100,000."),
-        ((*ASKED, "--users", "1.5"), "users: 1.5 is not a whole number."),
-        ((*ASKED, "--users", "many"), "users: 'many' is not a number."),
-        ((*ASKED, "--target", "0"), "target: 0 is outside 0.1 to 10,000."),
-        ((*ASKED, "--output", "5000"), "output: an answer of 5,000 tokens leaves no room for a prompt in 4,096."),
         ((*ASKED, "--tp", "3"), "Qwen/Qwen3-30B-A3B: 32 attention heads do not divide over 3 devices."),
-        # 20 x 2^30 / 10^9 = 21.4748; 128 x 10^9 / 2^30 = 119.209: neither is silently taken for the other.
-        ((*ASKED, "--tenants", "20GiB"), "tenants: 20 GiB given where GB are asked. Write 21.4748 GB."),
-        ((*ASKED, "--device-total", "128GB"), "device total: 128 GB given where GiB are asked. Write 119.209 GiB."),
-        ((*ASKED, "--bandwidth", "0.273TB/s"), "memory bandwidth: 0.273 TB/s given where GB/s are asked. Write 273 G"),
-        ((*ASKED, "--bandwidth", "0.273"), "memory bandwidth: 0.273 GB/s is outside 10 to 20,000 GB/s."),
         (("take-in", "--case", "nortia", "nowhere"), "nowhere: is not there."),
         (("usage", "--case", "nortia", "nowhere", "--by", "Lee", "--source", "x"), "nowhere: cannot be read"),
     ],

@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from decisions.flips import FlipVerdict
 from decisions.record import Adr
 from planner.derivation import Derivation
 from planner.errors import FliplineError
 from ui.registry import BY_URL, PAGES
 from ui.text import t
+from ui.words import metrics_in_words
 
 
 class Look(NamedTuple):
@@ -85,14 +87,14 @@ def flash(message: str) -> None:
     st.session_state["flash"] = message
 
 
-def next_step(url: str) -> None:
-    """The one primary action that leads on."""
+def next_step(url: str, *, primary: bool = True) -> None:
+    """The action that leads on; the primary one, unless the page has work to be done first."""
     after = BY_URL[url].next
     if after is None:
         return
     target = BY_URL[after]
     label = t("Next: {page}", page=t(target.title))
-    if st.button(label, type="primary", icon=":material/arrow_forward:", key=f"next-{url}"):
+    if st.button(label, type="primary" if primary else "secondary", icon=":material/arrow_forward:", key=f"next-{url}"):
         st.switch_page(target.file)
 
 
@@ -104,6 +106,11 @@ def go_to(url: str, sentence: str) -> None:
         st.page_link(page.file, label=t(page.title), icon=page.icon)
 
 
+def judged(verdict: FlipVerdict) -> str:
+    """The sentence of a flip condition beside its badge, which says the state already."""
+    return plain(metrics_in_words(verdict.sentence.removeprefix(f"{verdict.state.value.capitalize()}. ")))
+
+
 @contextmanager
 def shown_errors() -> Iterator[None]:
     """Show a clear sentence instead of a traceback; what was typed stays where it is."""
@@ -113,9 +120,16 @@ def shown_errors() -> Iterator[None]:
         st.error(plain(str(e)), icon=":material/error:")
 
 
+@st.fragment
 def explained(derivation: Derivation, label: str = "") -> None:
-    """A figure's formula, inputs with sources, assumptions and known error, in one click."""
-    with st.popover(label or t("How?"), icon=":material/function:"):
+    """A figure's formula, inputs with sources, assumptions and known error, in one click.
+
+    What is inside is sent when it is opened: a page has dozens of these, and most are never looked into.
+    """
+    key = f"how-{derivation.key}-{label}"
+    with st.popover(label or t("How?"), icon=":material/function:", key=key, on_change="rerun") as shown:
+        if not shown.open:
+            return
         st.markdown(f"**{plain(derivation.title)}: {plain(derivation.value)}**")
         st.markdown(f"`{derivation.formula}`")
         for given in derivation.inputs:

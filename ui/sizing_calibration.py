@@ -10,24 +10,21 @@ import streamlit as st
 from planner.calibration import Calibration, Group, MeasuredPoint, Setting
 from planner.capacity import Sizing
 from planner.conditions import Kind
-from planner.requirements import Requirements
-from services.calibrations import calibration, exclude, include, setting_of
-from services.scores import case_score
+from planner.derive_calibration import ratio_derivation
+from services.calibrations import exclude, include, setting_of
+from services.what_if import Question
 from services.workspace import Workspace
-from ui.parts import flash, plain, shown_errors
+from ui.parts import explained, flash, plain, shown_errors
 from ui.session import signed
 from ui.text import t
 
 
-def show(ws: Workspace, requirements: Requirements, sizing: Sizing) -> None:
+def show(ws: Workspace, known: Calibration, asked: Question, sizing: Sizing) -> None:
     """Ratios of this machine with n and spread, which planning values follow them, and a form to take points out."""
-    known = calibration(ws)
-    engine = case_score(ws, requirements).favourite
     here = None
-    if engine:
-        here = setting_of(
-            ws.catalog, requirements, sizing.plan, sizing.hardware, engine, sizing.settings.tensor_parallel
-        )
+    if asked.engine:
+        devices = asked.settings.tensor_parallel
+        here = setting_of(ws.catalog, asked.requirements, asked.plan, asked.hardware, asked.engine, devices)
     groups = [g for g in known.groups if g.setting.gpu == sizing.gpu]
     st.subheader(t("Calibration"))
     if not groups:
@@ -35,6 +32,13 @@ def show(ws: Workspace, requirements: Requirements, sizing: Sizing) -> None:
     else:
         _replaced(sizing, here)
         st.dataframe(_table(groups, here), hide_index=True, alt=t("Measured over bound by engine and regime"))
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            group = st.selectbox(
+                t("Explain the ratio of"), groups, key="ratio-explain", width=420,
+                format_func=lambda g: t("{engine}, {n} in flight, {context}", engine=g.setting.engine, n=g.batches,
+                                        context=g.setting.context),
+            )  # fmt: skip
+            explained(ratio_derivation(group))
         for outlier in (o for g in groups for o in g.outliers):
             st.warning(t("Outlier, not counted: {point}. {reason}.", point=plain(_name(outlier.point)),
                          reason=plain(outlier.reason)), icon=":material/report:")  # fmt: skip

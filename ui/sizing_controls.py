@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from planner.capacity import SizingSettings
 from planner.catalog import Model
 from planner.quantization import KV_BYTES
 from planner.request_rate import DEFAULT_UTILISATION, offered_rate
 from planner.requirements import Requirements
+from planner.speculation import Speculation
 from planner.splits import valid_tensor_parallel
 from planner.stated import FACTS, Fact, Stated
 from planner.units import format_duration
@@ -62,17 +64,46 @@ def changed_question(asked: Question, model: Model, key: str) -> Question:
         t("Bandwidth that others use (%)"), 0, 80, 0, 5, key=f"{key}-share",
         help=t("An embedding model or reranker on the same GPU reads memory too."),
     )  # fmt: skip
+    tenants = a.number_input(
+        t("Memory that others hold (GB)"), 0.0, 10_000.0, asked.hardware.other_tenants_gb, 1.0, key=f"{key}-tenants",
+        help=t("Other programs on the same GPU: an embedding model, a reranker. Decimal GB."),
+    )  # fmt: skip
     settings = SizingSettings(
         tensor_parallel=devices or 1, pipeline_parallel=stages or 1, max_num_seqs=slots or None,
         utilisation=utilisation / 100, peak_rate_per_s=rate, tenant_bandwidth_share=share / 100,
-        stated=stated_so_far(key),
+        speculation=_draft(b, c, key), stated=stated_so_far(key),
     )  # fmt: skip
     asked_for = with_context(r, context).model_copy(
         update={"peak_users_max": users, "peak_users_min": min(r.peak_users_min, users)}
     )
     return asked._replace(
-        requirements=asked_for, plan=plan.model_copy(update={"kv_cache_dtype": cache}), settings=settings
-    )
+        requirements=asked_for, plan=plan.model_copy(update={"kv_cache_dtype": cache}), settings=settings,
+        hardware=asked.hardware.model_copy(update={"other_tenants_gb": tenants}),
+    )  # fmt: skip
+
+
+def _draft(left: DeltaGenerator, right: DeltaGenerator, key: str) -> Speculation | None:
+    """Speculative decoding; what it needs is asked for only once it is wanted."""
+    tokens = left.select_slider(
+        t("Tokens guessed ahead"), range(9), 0, format_func=lambda n: f"{n}" if n else t("no draft"),
+        key=f"{key}-draft",
+        help=t("Speculative decoding: a draft guesses, the model verifies all guesses in one step."),
+    )  # fmt: skip
+    if not tokens:
+        return None
+    accepted = right.slider(
+        t("Guesses accepted (%)"), 0, 100, 70, 5, key=f"{key}-acceptance",
+        help=t("Measure it: code is guessed more often than prose."),
+    )  # fmt: skip
+    size = left.number_input(
+        t("Draft model (GB)"), 0.0, 10_000.0, 0.0, 0.5, key=f"{key}-draft-gb",
+        help=t("Weights of a draft model of its own; 0 for draft layers of the model or look-up in the prompt."),
+    )  # fmt: skip
+    cost = right.slider(
+        t("One guess, of a step (%)"), 0, 50, 5, key=f"{key}-draft-cost",
+        help=t("0 for look-up in the prompt, about 5 for draft layers."),
+    )  # fmt: skip
+    return Speculation(draft_tokens=tokens, acceptance=accepted / 100, draft_cost=cost / 100, draft_gb=size)
 
 
 def changes_in_words(before: Question, after: Question) -> list[str]:
@@ -87,12 +118,20 @@ def changes_in_words(before: Question, after: Question) -> list[str]:
         (t("utilisation"), before.settings.utilisation, after.settings.utilisation),
         (t("requests per second"), before.settings.peak_rate_per_s, after.settings.peak_rate_per_s),
         (t("bandwidth of others"), before.settings.tenant_bandwidth_share, after.settings.tenant_bandwidth_share),
+        (t("memory of others"), before.hardware.other_tenants_gb, after.hardware.other_tenants_gb),
+        (t("draft"), _draft_words(before.settings.speculation), _draft_words(after.settings.speculation)),
     )
     unset = t("as required")
     return [
         t("{name} {now} instead of {before}", name=name, now=now or unset, before=old or unset)
         for name, old, now in pairs if now != old
     ]  # fmt: skip
+
+
+def _draft_words(guess: Speculation | None) -> str | None:
+    if guess is None:
+        return None
+    return t("{n} tokens at {share:.0%}", n=guess.draft_tokens, share=guess.acceptance)
 
 
 def stated_so_far(key: str) -> Stated:

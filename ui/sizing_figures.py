@@ -13,6 +13,7 @@ from planner.derivation import Derivation
 from planner.throughput import KINDS
 from planner.tornado import Leg, Swing, Tornado
 from planner.units import format_tok_s
+from services.what_if import Answer
 from ui.text import t
 
 
@@ -29,6 +30,11 @@ class Figure(NamedTuple):
         return self.derivation.value
 
 
+# Servers that have a memory knob, by the names that they go by everywhere.
+ENGINES = (
+    ("vllm", "vLLM"), ("sglang", "SGLang"), ("tensorrt_llm", "TensorRT-LLM"), ("tgi", "TGI"),
+    ("llama-server", "llama-server"), ("ollama", "Ollama"),
+)  # fmt: skip
 # Section, key of the derivation, label.
 FIGURES: tuple[tuple[str, str, str], ...] = (
     ("Units", "units_bound", "By the bound"),
@@ -42,15 +48,26 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("Memory", "requests_that_fit", "Requests that fit"),
     ("Memory", "largest_context", "Largest context"),
     ("Memory", "reserve", "Engine reserve"),
+    *(("Engine settings", f"knob_{engine}", name) for engine, name in ENGINES),
     ("Speed", "completion_sequential", "Last user, one after the other"),
     ("Speed", "completion_batched", "Last user, all at once"),
     ("Speed", "pipeline", "Pipeline stages"),
+    ("Speed", "speculation", "Speculative decoding"),
     ("First token", "first_token_floor", "At least"),
     ("First token", "first_token", "Planning value"),
     ("First token", "interference", "Taken by other users' prompts"),
+    ("First token", "prompt_gap", "Longest gap between tokens"),
     ("Cost", "energy", "Energy per million output tokens"),
     ("Cost", "cost", "Cost per million output tokens"),
 )
+
+
+def more_figures(answer: Answer) -> tuple[Figure, ...]:
+    """What stands beside a sizing: simulated waiting, and the team's measured ratios on this GPU."""
+    return (
+        *(Figure("Waiting", d.title, d) for d in answer.waiting),
+        *(Figure("Measured", d.title, d) for d in answer.ratios),
+    )
 
 
 def figures(s: Sizing, section: str = "") -> tuple[Figure, ...]:

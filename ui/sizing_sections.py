@@ -19,6 +19,8 @@ from ui.sizing_controls import MONEY, ask_for, required_first_token
 from ui.sizing_figures import Figure, batch_lines, figures, leg_words
 from ui.text import t
 
+BY_BOUND = ("completion_sequential", "completion_batched")
+
 
 def _card(figure: Figure, badge: str = "", caption: str = "") -> None:
     """One figure with its label, value and explanation."""
@@ -86,6 +88,9 @@ def memory(s: Sizing) -> None:
         )  # fmt: skip
     with right:
         rows(figures(s, "Memory"))
+    if in_words := figures(s, "Engine settings"):
+        with st.expander(t("The same KV cache in each engine's words"), icon=":material/translate:"):
+            rows(in_words)
 
 
 def rows(shown: tuple[Figure, ...]) -> None:
@@ -129,9 +134,10 @@ def batches(s: Sizing, r: Requirements, key: str) -> None:
         )  # fmt: skip
     with st.expander(t("Batch table, and how each of its figures came about"), icon=":material/table_rows:"):
         _batch_table(s, r, key)
-    for column, figure in zip(st.columns(2), figures(s, "Speed"), strict=False):
+    shown = figures(s, "Speed")
+    for column, figure in zip(st.columns(len(shown)), shown, strict=True):
         with column:
-            _card(figure, kind_badge(Kind.BOUND))
+            _card(figure, kind_badge(Kind.BOUND if figure.derivation.key in BY_BOUND else Kind.PLANNING))
 
 
 def _batch_table(s: Sizing, r: Requirements, key: str) -> None:
@@ -169,10 +175,9 @@ def first_token(s: Sizing, r: Requirements) -> None:
     if not shown:
         st.markdown(t("Not known: the matrix rate of this GPU is not in the catalogue. State it above."))
         return
-    badges = (kind_badge(Kind.BOUND), kind_badge(Kind.PLANNING), kind_badge(Kind.PLANNING))
-    for column, figure, badge in zip(st.columns(3), shown, badges, strict=True):
+    for column, figure in zip(st.columns(len(shown)), shown, strict=True):
         with column:
-            _card(figure, badge)
+            _card(figure, kind_badge(Kind.BOUND if figure.derivation.key == "first_token_floor" else Kind.PLANNING))
     st.caption(required_first_token(r))
 
 

@@ -8,31 +8,44 @@ from planner.capacity import Sizing
 from planner.conditions import Kind
 from planner.errors import UnknownName
 from planner.throughput import KINDS
-from planner.tornado import Tornado
 from services.what_if import Answer
-from ui.sizing_figures import batch_lines, figures, swing_words
+from ui.sizing_figures import batch_lines, figures, more_figures, swing_words
 from ui.terminal import Argument, say, table
 
 EXPLAIN_ALL = "all"
 SIZE_EXAMPLE = "size --model Qwen/Qwen3-30B-A3B --gpu GX-10 --context 4096 --users 50 --quantization fp8"
-ASKED = (
-    Argument("--model", {"metavar": "ID", "help": "model of the catalogue, without a case"}),
-    Argument("--gpu", {"metavar": "ID", "help": "GPU of the catalogue: id, name or alias"}),
-    Argument("--context", {"metavar": "TOKENS", "help": "prompt plus answer, as in 4096 or 8k"}),
-    Argument("--users", {"metavar": "N", "help": "users at once"}),
-    Argument("--quantization", {"metavar": "NAME", "help": "weight format (default: bf16)"}),
-    Argument("--kv-dtype", {"metavar": "NAME", "help": "KV cache format (default: fp16)"}),
-    Argument("--tp", {"metavar": "N", "help": "devices that share every layer (default: 1)"}),
-    Argument("--pp", {"metavar": "N", "help": "stages that share the layers (default: 1)"}),
-    Argument("--output", {"metavar": "TOKENS", "help": "answer length (default: 500)"}),
-    Argument("--target", {"metavar": "TOK/S", "help": "tok/s per user (default: 25)"}),
-    Argument("--engine", {"metavar": "ID", "help": "engine whose measured ratios count (default: none)"}),
-    Argument("--tenants", {"metavar": "GB", "help": "memory of other programs on the GPU"}),
-    Argument("--bandwidth", {"metavar": "GB/S", "help": "state it where the catalogue does not know it"}),
-    Argument("--tflops", {"metavar": "TFLOPS", "help": "dense matrix rate, stated"}),
-    Argument("--device-total", {"metavar": "GIB", "help": "total as the driver reports it, stated"}),
-    Argument("--power", {"metavar": "W", "help": "board power, stated"}),
+_OPTIONS = (
+    ("--model", "ID", "model of the catalogue, without a case"),
+    ("--gpu", "ID", "GPU of the catalogue: id, name or alias"),
+    ("--context", "TOKENS", "prompt plus answer, as in 4096 or 8k"),
+    ("--users", "N", "users at once"),
+    ("--quantization", "NAME", "weight format (default: bf16)"),
+    ("--kv-dtype", "NAME", "KV cache format (default: fp16)"),
+    ("--tp", "N", "devices that share every layer (default: 1)"),
+    ("--pp", "N", "stages that share the layers (default: 1)"),
+    ("--output", "TOKENS", "answer length (default: 500)"),
+    ("--target", "TOK/S", "tok/s per user (default: 25)"),
+    ("--rate", "PER_S", "requests per second at the peak (default: one a minute and user)"),
+    ("--utilisation", "SHARE", "how far a unit is loaded at most (default: 0.7)"),
+    ("--engine", "ID", "engine whose measured ratios count (default: none)"),
+    ("--slots", "N", "the engine's limit of requests at once (default: the users)"),
+    ("--chunk", "TOKENS", "prompt tokens that one step takes at most (default: 8192)"),
+    ("--fraction", "SHARE", "of the device's total that the engine takes, as vLLM means it (default: all but others)"),
+    ("--tenants", "GB", "memory of other programs on the GPU: embedding model, reranker"),
+    ("--tenant-bandwidth", "SHARE", "of the bandwidth that they use (default: 0)"),
+    ("--draft", "TOKENS", "speculative decoding: tokens guessed ahead (default: none)"),
+    ("--acceptance", "SHARE", "of the guesses that are right, as measured"),
+    ("--draft-cost", "SHARE", "one guess, of a step of the model (default: 0.05)"),
+    ("--draft-gb", "GB", "a draft model of its own (default: the model's draft layers)"),
+    ("--bandwidth", "GB/S", "state it where the catalogue does not know it"),
+    ("--tflops", "TFLOPS", "dense matrix rate, stated"),
+    ("--device-total", "GIB", "total as the driver reports it, stated"),
+    ("--power", "W", "board power, stated"),
+    ("--price", "MONEY", "price of one unit, stated"),
+    ("--years", "N", "years in use, stated"),
+    ("--electricity", "MONEY", "price of one kWh, stated"),
 )
+ASKED = tuple(Argument(name, {"metavar": metavar, "help": words}) for name, metavar, words in _OPTIONS)
 EXPLAIN = Argument("--explain", {"metavar": "KEY", "help": f"formula, inputs, error of one figure, or '{EXPLAIN_ALL}'"})
 
 
@@ -41,25 +54,29 @@ def print_answer(answer: Answer, explain: str | None = None) -> None:
     if answer.sizing is None:
         say(f"{answer.plan.id}: {answer.problem}")
     elif explain:
-        _explained(answer.sizing, explain)
+        _explained(answer, answer.sizing, explain)
     else:
-        _shown(answer.sizing, f"{answer.plan.id} {answer.plan.label}", answer.swings)
+        _shown(answer, answer.sizing)
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
     """The same as data: figures with their explanations, the batch table, swings, and the whole sizing."""
     found = {"plan": answer.plan.id, "problem": answer.problem}
-    return found | (_sizing_json(answer.sizing, answer.swings) if answer.sizing else {})
+    return found | (_sizing_json(answer, answer.sizing) if answer.sizing else {})
 
 
-def _shown(s: Sizing, name: str, found: Tornado | None) -> None:
+def _shown(answer: Answer, s: Sizing) -> None:
+    name, found = f"{answer.plan.id} {answer.plan.label}", answer.swings
     say(f"{name}: {s.sentence}")
     for warning in s.warnings:
         say(f"  ! {warning}")
-    shown = figures(s)
-    table(f"{name}: nothing of this is measured", ("part", "figure", "value", "explain"),
+    shown = (*figures(s), *more_figures(answer))
+    what = "measured where it says so" if answer.ratios else "nothing of this is measured"
+    table(f"{name}: {what}", ("part", "figure", "value", "explain"),
           [(f.section, f.label, f.value, f.derivation.key) for f in shown])  # fmt: skip
     missing = [f.title for f in s.gaps if getattr(s.settings.stated, f.field) is None]
+    if answer.not_simulated:
+        say(f"Waiting is not simulated: {answer.not_simulated}")
     if missing:
         say(f"Not known, state it to count it: {', '.join(missing)}.")
     lines = batch_lines(s)
@@ -74,18 +91,21 @@ def _shown(s: Sizing, name: str, found: Tornado | None) -> None:
               [swing_words(found, swing) for swing in found.swings])  # fmt: skip
 
 
-def _explained(s: Sizing, key: str) -> None:
-    keys = [f.derivation.key for f in figures(s)] if key == EXPLAIN_ALL else [key]
-    if key != EXPLAIN_ALL and key not in s.derivations:
-        raise UnknownName.from_known("figure", key, s.derivations, where="--explain")
+def _explained(answer: Answer, s: Sizing, key: str) -> None:
+    more = more_figures(answer)
+    known = {**s.derivations, **{f.derivation.key: f.derivation for f in more}}
+    keys = [f.derivation.key for f in (*figures(s), *more)] if key == EXPLAIN_ALL else [key]
+    if key != EXPLAIN_ALL and key not in known:
+        raise UnknownName.from_known("figure", key, known, where="--explain")
     for one in keys:
-        first, *rest = s.derivation(one).lines()
+        first, *rest = known[one].lines()
         say(first)
         for line in rest:
             say(f"  {line}")
 
 
-def _sizing_json(s: Sizing, found: Tornado | None) -> dict[str, Any]:
+def _sizing_json(answer: Answer, s: Sizing) -> dict[str, Any]:
+    found = answer.swings
     units = [{"kind": u.kind.value, "users": u.users, "units": u.units, "with_spare": u.units_with_spare}
              for u in s.units]  # fmt: skip
     return {
@@ -94,7 +114,7 @@ def _sizing_json(s: Sizing, found: Tornado | None) -> dict[str, Any]:
         "figures": [
             {"section": f.section, "label": f.label, "value": f.value, "key": f.derivation.key,
              "explained": f.derivation.model_dump(mode="json")}
-            for f in figures(s)
+            for f in (*figures(s), *more_figures(answer))
         ],
         "batches": [
             {"in_flight": row.batch, **{k.value: _speeds(s, k, row.batch) for k in KINDS}}

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from planner.capacity import Sizing
+from planner.derive_waiting import LEAST_PREDICTED_S, policies_derivation, waiting_derivations
 from planner.errors import InputError
 from planner.frozen import sha256_of
 from planner.queue_load import Process
@@ -17,14 +18,12 @@ from planner.queue_result import Simulation, Summary
 from planner.requirements import Requirements
 from planner.statistics import percentile
 from planner.units import format_duration, format_tok_s
-from services.workspace import Workspace
 from ui.charts import cumulative, timeline
-from ui.parts import kind_badge, plain
+from ui.parts import explained, kind_badge, plain
 from ui.text import t
 
 POLICY_TITLES = {"continuous": "Continuous batching", "slots": "Fixed slots", "static": "Static batches"}
 ARRIVALS: dict[Process, str] = {"closed": "Users who pause", "poisson": "Poisson arrivals", "gamma": "Bursts"}
-LEAST_PREDICTED_S = 0.001
 
 
 class _Run(NamedTuple):
@@ -35,31 +34,41 @@ class _Run(NamedTuple):
     summary: Summary
 
 
-def show(ws: Workspace, requirements: Requirements, sizing: Sizing) -> None:
-    """The section; without a known speed one sentence says why it is empty."""
+@st.fragment
+def show(sizing: Sizing, requirements: Requirements) -> None:
+    """The section, with controls of its own; without a known speed one sentence says why it is empty."""
     st.subheader(t("Waiting for the first token"))
     if sizing.inputs is None or not sizing.requests_that_fit:
         st.markdown(t("Not simulated: no request fits, or no speed is known."))
         return
     st.markdown(f"{kind_badge('simulated')} {t('Predicted by simulation, not measured.')}")
-    left, middle, right = st.columns([1, 2, 1], vertical_alignment="bottom")
-    units = left.number_input(t("Units that share the peak"), 1, 10_000, 1, key="waiting-units")
-    process = middle.segmented_control(
+    units = st.number_input(t("Units that share the peak"), 1, 10_000, 1, key="waiting-units", width=240)
+    key = _key(sizing, requirements)
+    try:
+        _show_range(_range(key, units, sizing, requirements), sizing, requirements)
+        more = st.expander(t("The same arrivals under three policies"), icon=":material/compare_arrows:",
+                           key="waiting-policies", on_change="rerun")  # fmt: skip
+        if more.open:  # three more simulations and charts: only for who asks for them
+            with more:
+                _compared(key, units, sizing, requirements)
+    except InputError as e:
+        st.error(plain(str(e)), icon=":material/error:")
+
+
+def _compared(key: str, units: int, sizing: Sizing, requirements: Requirements) -> None:
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    process = left.segmented_control(
         t("Arrivals"), list(ARRIVALS), default="closed", required=True, format_func=lambda p: t(ARRIVALS[p]),
         key="waiting-arrivals",
     )  # fmt: skip
     spread = right.checkbox(t("Lengths differ"), key="waiting-spread")
-    key = _key(sizing, requirements)
-    try:
-        found = _range(key, units, sizing, requirements)
-        runs = _policies(key, units, process, spread, sizing, requirements)
-    except InputError as e:
-        st.error(plain(str(e)), icon=":material/error:")
-        return
-    _show_range(found, requirements)
-    st.markdown(f"**{t('The same arrivals under three policies, planning speed')}**")
+    runs = _policies(key, units, process, spread, sizing, requirements)
     st.dataframe(_table(runs), hide_index=True, alt=t("Policies compared: first token, whole answer, goodput, cache"))
-    st.caption(_about(runs[0], process, spread))
+    said = _about(runs[0], process, spread)
+    left, right = st.columns([6, 1], vertical_alignment="center")
+    left.caption(t("Planning speed. {said}", said=said))
+    with right:
+        explained(policies_derivation([run.summary for run in runs], sizing, requirements, units, said))
     _charts(runs, requirements)
 
 
@@ -85,14 +94,11 @@ def _policies(
     ]
 
 
-def _show_range(found: WaitingRange, r: Requirements) -> None:
-    left, right = st.columns(2)
-    for column, label, (low, high) in (
-        (left, t("TTFT p50"), found.ttft_p50_s),
-        (right, t("TTFT p95"), found.ttft_p95_s),
-    ):
-        with column.container(border=True):
-            st.markdown(f"{label} **{_duration(low)} – {_duration(high)}**")
+def _show_range(found: WaitingRange, sizing: Sizing, r: Requirements) -> None:
+    for column, derived in zip(st.columns(2), waiting_derivations(found, sizing, r), strict=True):
+        with column.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{t(derived.title)} **{derived.value}**")
+            explained(derived)
     st.caption(
         t(
             "Over {n} cases: the stated load as users with and without pauses and as arrivals, by the bound and by the "
@@ -198,5 +204,4 @@ def _draw(chart: alt.Chart | alt.LayerChart, words: str) -> None:
 
 
 def _duration(seconds: float) -> str:
-    """A predicted time; nothing that is predicted is known to a fraction of a millisecond."""
     return t("under 1 ms") if seconds < LEAST_PREDICTED_S else format_duration(seconds)

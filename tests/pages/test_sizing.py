@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from planner.capacity import SizingSettings, size
 from planner.catalog import load_catalog
+from planner.speculation import Speculation
 from services.cases import begin_case
 from services.shipped import install_shipped
 from services.verdicts import case_state
@@ -17,6 +18,8 @@ from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
 from tests.planner.test_capacity import GX10, PLANS, nortia
 from ui.sizing_figures import FIGURES, figures
+
+GUESS = Speculation(draft_tokens=4, acceptance=0.8)
 
 
 def control(app: AppTest, kind: str, label: str):
@@ -45,7 +48,7 @@ def test_it_says_first_what_the_decision_needs_and_every_figure_is_that_of_a_der
 
 
 def test_the_table_of_figures_names_derivations_that_exist() -> None:
-    sizing = size(nortia(), PLANS[1], GX10, load_catalog(), SizingSettings(pipeline_parallel=2))
+    sizing = size(nortia(), PLANS[1], GX10, load_catalog(), SizingSettings(pipeline_parallel=2, speculation=GUESS))
     assert {key for _, key, _ in FIGURES} <= set(sizing.derivations)
 
 

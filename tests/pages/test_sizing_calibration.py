@@ -10,7 +10,10 @@ from streamlit.testing.v1 import AppTest
 def section(slug: str, context: int) -> None:
     import streamlit as st
 
+    from services.calibrations import calibration
     from services.cases import favourite_sizing
+    from services.scores import case_score
+    from services.what_if import Question
     from ui.cached import workspace
     from ui.sizing_calibration import show
 
@@ -20,7 +23,11 @@ def section(slug: str, context: int) -> None:
     requirements = version.requirements().model_copy(update={"context_tokens": context})
     if "flash" in st.session_state:
         st.success(st.session_state.pop("flash"))
-    show(ws, requirements, favourite_sizing(ws, requirements))
+    sizing = favourite_sizing(ws, requirements)
+    asked = Question(
+        requirements, sizing.plan, sizing.hardware, sizing.settings, case_score(ws, requirements).favourite
+    )
+    show(ws, calibration(ws), asked, sizing)
 
 
 def opened(slug: str, context: int) -> AppTest:
@@ -40,6 +47,7 @@ def test_the_section(home: Path) -> None:
     # 0.952 ms by the bound over 4.193, 4.379 and 3.541 ms measured
     assert (one["Measured / bound"], one["Range"], one["Points (starts)"]) == ("0.23", "0.22 – 0.27", "3 (3) · few")
     assert float(one["Default"]) > 2 * 0.23
+    assert app.selectbox[0].options[0].endswith("in flight, up to 1k")
     (outlier,) = app.warning
     assert "Outlier, not counted: vllm, overload, run" in outlier.value
     assert app.expander[0].label == "Left out: 7"

@@ -21,15 +21,18 @@ def section() -> None:
     assert requirements is not None
     sizing = sizings(ws, requirements)[0].sizing
     assert sizing is not None
-    show(ws, requirements, sizing)
+    show(sizing, requirements)
 
 
 def test_it_shows_ranges_says_that_they_are_simulated_and_reacts(home: Path) -> None:
-    app = AppTest.from_function(section, default_timeout=60).run()
+    app = AppTest.from_function(section, default_timeout=60)
+    app.session_state["waiting-policies"] = app.session_state["how-waiting_ttft_p95-"] = True  # opened
+    app.run()
     assert not app.exception and not app.error
     said = text(app)
     assert "Predicted by simulation, not measured" in said
     assert "TTFT p95 **149 ms – " in said
+    assert "lowest and highest TTFT p95" in said and "Known error: simulated" in said
     assert "the queue grows" in said  # one unit is far from enough for the case
     table = app.dataframe[-1].value
     assert list(table["Policy"]) == ["Continuous batching", "Fixed slots", "Static batches"]

@@ -10,14 +10,17 @@ from planner.catalog import load_catalog
 from planner.conditions import Kind
 from planner.derive_scale import amount_or_unknown
 from planner.errors import UnknownName
+from planner.memory_knobs import KNOBS
 from planner.requirements import Budget, Hardware
 from planner.stated import Stated
-from planner.throughput import KINDS, MeasuredRatio
+from planner.throughput import KINDS, MeasuredRatio, step_s
+from planner.units import format_duration, format_gb
 from tests.planner.test_capacity import GX10, PLANS, nortia
 
 CATALOG = load_catalog()
 MEMORY = {"weights", "kv_per_token", "kv_per_request", "reserve", "kv_pool", "requests_that_fit", "largest_context"}
-SPEED = {"bound", "coverage", "planning", "first_token_floor", "first_token", "interference"}
+SPEED = {"bound", "coverage", "planning", "first_token_floor", "first_token", "interference", "prompt_gap"}
+KNOB = {f"knob_{engine}" for engine in KNOBS}
 SCALE = {"units", "units_bound", "units_coverage", "units_planning", "request_rate", "completion_sequential",
          "completion_batched", "energy", "cost"}  # fmt: skip
 
@@ -29,7 +32,7 @@ def favourite() -> Sizing:
 
 def test_every_figure_is_explained(favourite: Sizing) -> None:
     cells = {f"{kind.value}@{row.batch}" for kind in KINDS for row in favourite.tables[kind]}
-    assert set(favourite.derivations) == MEMORY | SPEED | SCALE | cells
+    assert set(favourite.derivations) == MEMORY | KNOB | SPEED | SCALE | cells
     for found in favourite.derivations.values():
         assert all((found.title, found.formula, found.value, found.band, found.inputs, found.assumptions or True))
         assert all(i.value and i.source for i in found.inputs)
@@ -41,7 +44,7 @@ def test_every_figure_is_explained(favourite: Sizing) -> None:
 @pytest.mark.parametrize("key", sorted(MEMORY))
 def test_memory_is_explained_where_no_speed_is_known(key: str) -> None:
     unknown = size(nortia(), PLANS[1], Hardware(gpu="Jetson Thor"), CATALOG)
-    assert set(unknown.derivations) == MEMORY
+    assert set(unknown.derivations) == MEMORY | KNOB
     assert unknown.derivation(key).lines()
 
 
@@ -77,7 +80,10 @@ def test_other_users_prompts_take_the_share_that_the_formula_says(favourite: Siz
     # 50 x prefill / (0.3 x 500) of a step of 1 / speed.
     share = 50 * favourite.inputs.prefill_s / (0.3 * 500) * row.user_tok_s
     assert favourite.derivation("interference").value == f"{share:.0%}"
-    assert any(i.name == "longest gap between two tokens" for i in favourite.derivation("interference").inputs)
+    # The step that carries a whole prompt of 3,596 tokens is longer by the prompt's operations at the MFU.
+    alone = step_s(favourite.inputs.model_copy(update={"averages_prefill": False}), Kind.PLANNING, 50)
+    gap = alone + favourite.inputs.prefill_s / 0.3
+    assert favourite.derivation("prompt_gap").value == format_duration(gap)
 
 
 def test_a_stated_figure_is_named_as_such_and_the_catalogues_is_not() -> None:
@@ -140,3 +146,27 @@ def test_stages_are_explained_and_make_nobody_faster_alone(favourite: Sizing) ->
 )
 def test_small_amounts_keep_their_digits(value: float | None, words: str) -> None:
     assert amount_or_unknown(value, "EUR") == words
+
+
+def test_one_kv_cache_in_every_engine_s_words(favourite: Sizing) -> None:
+    # vLLM takes the largest fraction (two decimals) of what GB10 can use: what it was sized with.
+    said = {e: favourite.derivation(f"knob_{e}") for e in KNOBS}
+    fraction = favourite.memory.device.gpu_memory_utilization
+    assert said["vllm"].value == f"--gpu-memory-utilization {fraction:.3f}"
+    budget = favourite.memory.budget
+    assert said["sglang"].value == f"--mem-fraction-static {(budget.weights + budget.kv) / budget.device_total:.3f}"
+    # vLLM's number written into SGLang's knob gives more KV cache, by the reserve that lies outside there.
+    more = fraction * budget.device_total - budget.weights
+    assert f"{format_gb(more)} of KV cache" in [i.value for i in said["sglang"].inputs]
+    # 50 slots of equal length share the cache in llama.cpp: all their tokens, or those of one.
+    tokens = budget.kv * 4096 / favourite.memory.kv_bytes_per_request
+    assert said["llama-server"].value == f"-c {int(tokens)}"
+    assert said["ollama"].value == f"OLLAMA_CONTEXT_LENGTH {int(tokens / 50)}"
+
+
+def test_others_on_the_device_are_not_free_for_a_knob_of_what_is_free() -> None:
+    taken = size(nortia(), PLANS[1], Hardware(gpu="nvidia-gb10-dgx-spark", other_tenants_gb=20), CATALOG)
+    # TensorRT-LLM counts what is free: all of it is the KV cache, whoever else is there.
+    free = taken.memory.budget
+    share = free.kv / (free.device_total - free.tenants - free.weights - free.reserve)
+    assert taken.derivation("knob_tensorrt_llm").value.endswith(f" {share - 0.0005:.3f}")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.completion import completion
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.throughput import (
@@ -11,7 +12,6 @@ from planner.throughput import (
     MeasuredRatio,
     ThroughputInputs,
     batch_row,
-    completion,
     correction,
     expert_coverage,
     extrapolated,
