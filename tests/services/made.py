@@ -15,17 +15,12 @@ from planner.loads import LoadPoint
 from planner.poc import Hypothesis, Launch, Plan, PlanCandidate, Stage
 from services.decisions import accept, begin_draft, propose_draft, save_draft
 from services.plans import save_plan
-from services.shipped import CASES, install
 from services.usage import Usage
 from services.workspace import Workspace, now
 from tests.bundle.made import POINT, bundle, request
 
 CASE = "nortia"
 FIRST_DAY = (now() - timedelta(days=60)).date()  # recent: what users did long ago says nothing about today
-
-
-def nortia(ws: Workspace) -> None:
-    install(ws, CASES / "nortia.yaml")
 
 
 def small_plan(*points: LoadPoint, case: str = CASE) -> Plan:
