@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,8 +36,8 @@ Cli = Callable[..., Ran]
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
+def home(tmp_path: Path, shipped_home: Path) -> Path:
+    return shutil.copytree(shipped_home, tmp_path / "home")
 
 
 @pytest.fixture
