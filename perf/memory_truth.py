@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from perf.predicted import Predicted, Unpredictable
 from perf.truth_names import engine_of, gpu_of, kv_dtype_of, model_of, number_of, quantization_of
-from planner.catalog import Catalog, Gpu, Model
+from planner.catalog import Catalog
 from planner.errors import InputError
+from planner.gpu_schema import Gpu
 from planner.kv_blocks import EngineKv, engine_kv
 from planner.memory import VLLM_READ, Reserve, kv_bytes_per_token, reserve, stage_weights, weight_bytes
+from planner.model_schema import Model
 from planner.quantization import QUANTIZATIONS, Quantization
 from planner.units import GIB
 

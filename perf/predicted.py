@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Unpredictable(Exception):
@@ -31,3 +31,8 @@ class Predicted(NamedTuple):
     def error(self) -> float | None:
         """Relative error, predicted / measured - 1."""
         return self.predicted / self.measured - 1 if self.predicted is not None and self.measured else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as data; its class is called `class`."""
+        own = self._asdict()
+        return {"class": own.pop("klass"), **own}

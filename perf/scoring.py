@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from planner.engine_facts import load_engines
+from planner.engine_files import load_engines
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.scoring import score
 from planner.what_if_engine import by_shared_prefix, by_users

@@ -10,10 +10,12 @@ from pydantic import ValidationError
 
 from perf.predicted import Predicted, Unpredictable
 from perf.truth_names import engine_of, gpu_of, kv_dtype_of, model_of, number_of, quantization_of
-from planner.catalog import Catalog, Gpu, Model
+from planner.catalog import Catalog
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.fit import FitSettings, Footprint, footprint
+from planner.gpu_schema import Gpu
+from planner.model_schema import Model
 from planner.prefill import first_token
 from planner.quantization import QUANTIZATIONS, Quantization
 from planner.speed_inputs import speed_inputs

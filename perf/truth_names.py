@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from planner.catalog import Catalog, Gpu, Model
+from planner.catalog import Catalog
+from planner.gpu_schema import Gpu
+from planner.model_schema import Model
 from planner.quantization import QUANTIZATIONS, Quantization
 
 # Words of a model's name that say how it was trained on, packed or dated, but nothing of its dimensions.

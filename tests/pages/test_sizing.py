@@ -52,20 +52,32 @@ def test_the_table_of_figures_names_derivations_that_exist() -> None:
     assert {key for _, key, _ in FIGURES} <= set(sizing.derivations)
 
 
-def test_a_control_answers_and_nothing_stored_changes(launch: Launch) -> None:
+def test_a_control_answers_what_is_not_known_is_asked_for_and_nothing_stored_changes(launch: Launch) -> None:
     app = launch("sizing")
     before = case_state(open_workspace(), "nortia").requirements
     control(app, "slider", "Users at once").set_value(10)
     control(app, "button_group", "Devices that share every layer").set_value(2)
+    control(app, "select_slider", "Tokens guessed ahead").set_value(4)
+    for label, value in (("Price of one unit (EUR)", 4000.0), ("Years in use", 4.0),
+                         ("Price of electricity (EUR/kWh)", 0.3)):  # fmt: skip
+        control(app, "number_input", label).set_value(value)
+    app.session_state["how-speculation-"] = True  # its explanation is open
     app = control(app, "button_group", "KV cache").set_value("fp8").run()
     assert not app.exception
     said = text(app)
     assert "What if: users 10 instead of 50; KV cache fp8 instead of fp16; devices 2 instead of 1" in said
+    assert "draft 4 tokens at 70% instead of as required" in said
     assert "One unit of 2 devices gives 10 users at once" in said
+    assert "times as fast alone" in control(app, "metric", "Speculative decoding").value
+    assert "(1 - a^(k+1)) / (1 - a)" in said.replace("\\", "")
+    assert re.fullmatch(r"[\d.]+ EUR", control(app, "metric", "Cost per million output tokens").value)
     assert case_state(open_workspace(), "nortia").requirements == before
     app = next(b for b in app.button if b.label == "Back to the requirements").click().run()
     assert "What if: users" not in text(app)
     assert "One unit gives 50 users at once" in text(app)
+    app = control(app, "button_group", "Model plan").set_value("C").run()
+    assert not app.exception
+    assert "out of reach" in text(app) and "What moves the answer most" in text(app)
 
 
 @pytest.fixture
@@ -95,17 +107,3 @@ def test_a_gap_is_asked_for_and_what_is_stated_counts(gap: Workspace, launch: La
     assert "Stated by you, not by the catalogue: memory bandwidth." in said
     app = control(app, "number_input", "Memory bandwidth (GB/s)").set_value(0.273).run()
     assert "outside 10 to 20,000 GB/s" in app.error[0].value.replace("\\", "")
-
-
-def test_money_is_asked_for_and_a_dense_plan_out_of_reach_says_what_would_move_it(launch: Launch) -> None:
-    app = launch("sizing")
-    for label, value in (("Price of one unit (EUR)", 4000.0), ("Years in use", 4.0),
-                         ("Price of electricity (EUR/kWh)", 0.3)):  # fmt: skip
-        control(app, "number_input", label).set_value(value)
-    app = app.run()
-    assert not app.exception
-    assert re.fullmatch(r"[\d.]+ EUR", control(app, "metric", "Cost per million output tokens").value)
-    app = control(app, "button_group", "Model plan").set_value("C").run()
-    assert not app.exception
-    assert "out of reach" in text(app)
-    assert "What moves the answer most" in text(app)
