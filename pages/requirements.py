@@ -38,7 +38,17 @@ key = f"{state.case.slug}-{state.version.n if state.version else 0}-{preset}"
 
 def number(label: str, value: float | int | None, name: str, **more: object) -> float | int | None:
     """A number field whose key changes with case, version and preset, so that it shows what is stored."""
+    if isinstance(value, float):
+        more = {"format": "%g"} | more
     return st.number_input(label, value=value, key=f"req-{name}-{key}", **more)
+
+
+def percent(label: str, share: float | None, name: str, **more: object) -> float | None:
+    """A share, shown and typed in percent."""
+    given = number(
+        label, None if share is None else round(100 * share, 4), name, min_value=0.0, max_value=100.0, **more
+    )
+    return None if given is None else given / 100
 
 
 with st.form(f"requirements-{key}", border=False):
@@ -78,15 +88,9 @@ with st.form(f"requirements-{key}", border=False):
         context = number(
             t("Context, prompt and answer together (tokens)"), shown.context_tokens, "ctx", min_value=16, step=1
         )
-        prefix = number(
-            t("Share of the prompt that is common (0 to 1)"),
-            shown.shared_prefix_share,
-            "prefix",
-            min_value=0.0,
-            max_value=1.0,
-            placeholder=t("not known"),
-        )
-        errors = number(t("Errors allowed (share)"), shown.error_share_max, "err", min_value=0.0, max_value=1.0)
+        prefix = percent(t("Shared prefix (% of the prompt)"), shown.shared_prefix_share, "prefix",
+                         placeholder=t("not known"))  # fmt: skip
+        errors = percent(t("Failed requests allowed (%)"), shown.error_share_max, "err")
 
     st.subheader(t("Model plans"))
     models = pd.DataFrame([p.model_dump() for p in shown.model_plans])
@@ -97,7 +101,7 @@ with st.form(f"requirements-{key}", border=False):
         hide_index=True,
         column_config={
             "id": st.column_config.TextColumn(t("Id"), required=True),
-            "label": st.column_config.TextColumn(t("Label"), required=True),
+            "label": st.column_config.TextColumn(t("Label"), required=True, width="small"),
             "model": st.column_config.SelectboxColumn(
                 t("Model"),
                 options=sorted(ws.catalog.models),
@@ -127,6 +131,7 @@ with st.form(f"requirements-{key}", border=False):
             t("GPU"),
             gpus,
             index=gpus.index(ws.catalog.gpu(shown.hardware[0].gpu).id),
+            format_func=lambda id: ws.catalog.gpus[id].name,
             key=f"req-gpu-{key}",
         )
         count = number(t("GPUs"), shown.hardware[0].count, "gpus", min_value=1, step=1)
@@ -157,9 +162,7 @@ with st.form(f"requirements-{key}", border=False):
         st.subheader(t("Must have"))
         apis = ["openai-chat", "openai-completions", "any"]
         api = st.selectbox(t("API form"), apis, index=apis.index(shown.api), key=f"req-api-{key}")
-        metrics = st.checkbox(
-            t("TTFT, throughput and KV use from the server"), shown.metrics_needed, key=f"req-m-{key}"
-        )
+        metrics = st.checkbox(t("Metrics from the server"), shown.metrics_needed, key=f"req-m-{key}")
         structured = st.checkbox(t("Structured output"), shown.structured_output, key=f"req-s-{key}")
         lora = st.checkbox(t("LoRA adapters"), shown.lora, key=f"req-l-{key}")
         multimodal = st.checkbox(t("Images or audio"), shown.multimodal, key=f"req-mm-{key}")
