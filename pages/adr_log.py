@@ -18,7 +18,19 @@ from services.verdicts import CaseState, judge_adr
 from services.workspace import now
 from ui.cached import state as read_state
 from ui.cached import workspace
-from ui.parts import flash, go_to, head, kind_badge, nearness, next_step, plain, short, shown_errors, state_badge
+from ui.parts import (
+    flash,
+    go_to,
+    head,
+    judged,
+    kind_badge,
+    nearness,
+    next_step,
+    plain,
+    short,
+    shown_errors,
+    state_badge,
+)
 from ui.session import open_case, signed
 from ui.text import t
 
@@ -172,7 +184,7 @@ with today:
         flip = adr.condition(v.condition)
         with st.container(border=True):
             st.markdown(f"{state_badge(v.state)} **{plain(v.condition)}** `{flip.in_words()}`")
-            st.markdown(plain(v.sentence))
+            st.markdown(judged(v))
             near = nearness(v.relative_distance)
             if near is not None and v.distance is not None:
                 room = quantity(abs(v.distance), v.unit)

@@ -23,9 +23,10 @@ from services.decisions import (
 )
 from services.exporting import export_markdown
 from ui.cached import workspace
-from ui.parts import flash, go_to, head, kind_badge, next_step, plain, short, shown_errors, state_badge
+from ui.parts import flash, go_to, head, judged, kind_badge, next_step, plain, short, shown_errors, state_badge
 from ui.session import author, open_case, signed
 from ui.text import t
+from ui.words import in_words
 
 ws = workspace()
 state = open_case()
@@ -65,7 +66,7 @@ if not under_way:
             go_to("requirements", t("Write the requirements first:"))
         elif st.button(t("Begin a draft"), type="primary", icon=":material/edit_note:"):
             begin()
-    next_step("decision")
+    next_step("decision", primary=bool(standing))
     st.stop()
 
 titles = {a.id: short(a) for a in under_way}
@@ -128,7 +129,7 @@ with written:
         outcome = area(t("… because"), adr.outcome, "outcome", 110)
     with st.expander(t("Options considered ({n})", n=len(adr.options)), icon=":material/balance:"):
         for option in adr.options:
-            st.markdown(f"**{plain(option.title)}**: {plain(option.summary)}")
+            st.markdown(f"**{plain(option.title)}**: {plain(in_words(option.summary))}")
             for words, entries in ((t("Good"), option.pros), (t("Open"), option.neutral), (t("Bad"), option.cons)):
                 for entry in entries:
                     st.markdown(f"- {words}: {plain(entry)}")
@@ -270,13 +271,13 @@ with flips_tab, st.expander(t("Add a condition"), icon=":material/add:", expande
         st.error(plain(problem), icon=":material/error:")
     if added:
         seen = preview(ws, state, adr, added)
-        st.markdown(f"{t('Today')}: {state_badge(seen.state)} {plain(seen.sentence)}")
+        st.markdown(f"{t('Today')}: {state_badge(seen.state)} {judged(seen)}")
         st.markdown(f"`{added.in_words()}` · {t('fires when it {side}', side=t(added.fires_when))} · "
                     f"{t('Then')}: {plain(added.consequence) or '–'}")  # fmt: skip
         if st.button(t("Add it and save"), icon=":material/add:", key=f"add-{key}") and (name := signed()):
             with shown_errors():
                 store(typed((added,)), name)
-                flash(t("'{id}' is added.", id=added.id))
+                flash(t("'{id}' is added.", id=plain(added.id)))
                 st.rerun()
 
 with done_tab:
@@ -339,7 +340,7 @@ if proposed:
                          key=f"accept-{key}") and (name := signed()):  # fmt: skip
                 with shown_errors():
                     decided_now = accept(ws, adr_id, name, seen=version)
-                    flash(t("{name} is accepted by {who}.", name=decided_now.name, who=name))
+                    flash(t("{name} is accepted by {who}.", name=decided_now.name, who=plain(name)))
                     st.rerun()
             why = st.text_input(t("Reason, if rejected"), key=f"why-{adr_id}", width=360)
             if st.button(t("Reject"), icon=":material/thumb_down:", key=f"reject-{key}") and (name := signed()):
@@ -348,4 +349,4 @@ if proposed:
                     flash(t("Rejected, with the reason kept."))
                     st.rerun()
 
-next_step("decision")
+next_step("decision", primary=False)

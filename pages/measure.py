@@ -222,7 +222,7 @@ elif way == "hand":
         with shown_errors():
             rows = rows_of(plan, table.astype(object).where(table.notna(), None).to_dict("records"))
             arrived = bring_in_table(ws, case.id, rows, by=by, source=source, measured_at=day)
-            tell(arrived, t("{n} figures are stored, as entered by {who}.", n=len(arrived.evidence), who=by))
+            tell(arrived, t("{n} figures are stored, as entered by {who}.", n=len(arrived.evidence), who=plain(by)))
 
 else:
     st.markdown(
@@ -254,7 +254,9 @@ else:
 st.subheader(t("Runs"))
 if state.runs:
     st.markdown(" ".join(kind_badge(k) for k in dict.fromkeys(r.kind.value for r in state.runs)))
-    st.dataframe(runs_frame(state), hide_index=True, alt=t("Runs of this case with status and findings"))
+    st.dataframe(
+        runs_frame(state), hide_index=True, height="content", alt=t("Runs of this case with status and findings")
+    )
 else:
     st.markdown(t("Nothing was measured yet."))
 
@@ -267,4 +269,4 @@ if past:
                 + (f" · {plain(job.message)}" if job.message else "")
             )
 
-next_step("measure")
+next_step("measure", primary=bool(state.runs))

@@ -15,6 +15,7 @@ from ui.parts import go_to, head, kind_badge, plain, state_badge
 from ui.session import open_case
 from ui.text import t
 from ui.views import speed_frame
+from ui.words import in_short, metrics_in_words
 
 ws = workspace()
 state = open_case()
@@ -58,7 +59,7 @@ with left:
         if v.hypothesis.warning and not v.verdict.decided:
             st.caption(plain(v.hypothesis.warning))
         elif v.verdict.decided and v.verdict.kind:
-            st.caption(f"{kind_badge(v.verdict.kind)} {plain(v.verdict.sentence)}")
+            st.caption(f"{kind_badge(v.verdict.kind)} {plain(in_short(v.verdict.sentence))}")
 with right:
     st.subheader(t("What would change the decision"))
     flips = judge_adr(state, decision) if decision else ()
@@ -66,9 +67,9 @@ with right:
         go_to("decision", t("No decision is drafted, so nothing can re-open it."))
     for f in flips:
         flip = decision.condition(f.condition) if decision else None
-        st.markdown(f"{state_badge(f.state)} `{flip.in_words() if flip else f.condition}`")
+        st.markdown(f"{state_badge(f.state)} {plain(metrics_in_words(flip.in_words()) if flip else f.condition)}")
         if flip and flip.consequence:
-            st.caption(t("Then: {what}", what=plain(flip.consequence)))
+            st.caption(t("If it {side}: {what}", side=t(flip.fires_when), what=plain(flip.consequence)))
 
 frame = speed_frame(state)
 if r and not frame.empty:
@@ -81,16 +82,18 @@ if r and not frame.empty:
                 required=r.user_tok_s_promise, required_label=t("promised {x:g} tok/s", x=r.user_tok_s_promise),
                 series="series", log=True,
             ),
-            alt=t("Speed per user against requests in flight"),
+            alt=t("Speed per user against requests in flight, with the promised speed"),
         )  # fmt: skip
     with b:
         st.markdown(f"**{t('Total output')}**")
         st.altair_chart(
             against_concurrency(
-                frame[frame.metric == "output_tok_s"], y="value", y_title=t("tok/s in total"), series="series"
+                frame[frame.metric == "output_tok_s"], y="value", y_title=t("tok/s in total"), series="series",
+                required=r.peak_users_max * r.user_tok_s_target,
+                required_label=t("needed {x:,.0f} tok/s", x=r.peak_users_max * r.user_tok_s_target),
             ),
-            alt=t("Total output against requests in flight"),
-        )
+            alt=t("Total output against requests in flight, with what is needed"),
+        )  # fmt: skip
 
 open_points = missing(state)
 st.subheader(t("Before the next meeting"))

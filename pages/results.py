@@ -27,6 +27,7 @@ from ui.views import (
     telemetry_frame,
     ttft_frame,
 )
+from ui.words import metrics_in_words
 
 ws = workspace()
 state = open_case()
@@ -134,13 +135,13 @@ def figure_table(parts: list[Verdict]) -> None:
             t("Room"): quantity(v.distance, v.unit) if v.distance is not None and v.unit != "bool" else "–",
             t("Requests or starts (n)"): f"{v.n:,}" if v.n else t("not stated"),
             t("Kind"): t(v.kind.value) if v.kind else "–",
-            t("Because"): v.sentence,
+            t("Because"): metrics_in_words(v.sentence),
         }
         for v in parts
         if v.value is not None
     ]
     if rows:
-        st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Values, thresholds and distances"))
+        st.table(pd.DataFrame(rows).set_index(t("State")), border="horizontal")  # it wraps the reasons
 
 
 for judged in judge_hypotheses(state):
@@ -148,12 +149,12 @@ for judged in judge_hypotheses(state):
     with st.container(border=True):
         st.markdown(f"{state_badge(verdict.state)} **{h.id}** {plain(h.statement)}")
         badge = f"{kind_badge(verdict.kind)} " if verdict.kind else ""
-        st.markdown(f"{badge}{plain(verdict.sentence)}")
+        st.markdown(f"{badge}{plain(metrics_in_words(verdict.sentence))}")
         expected = verdict.expectation or h.expectation
-        if expected:
-            st.caption(t("Expectation: {what}", what=plain(expected)))
         if h.warning and not verdict.decided:
             st.caption(f":material/warning: {plain(h.warning)}")
+        elif expected:
+            st.caption(t("Expectation: {what}", what=plain(expected)))
         if verdict.side == "fails":
             st.markdown(f"**{t('Then')}:** {plain(h.if_rejected)}")
         parts = [leaf for part in judged.parts for leaf in leaves(part)]
@@ -161,17 +162,18 @@ for judged in judge_hypotheses(state):
             figure_table(parts)
             for v in parts:
                 if v.value is None:
-                    st.markdown(f"- {plain(v.sentence)}")
+                    st.markdown(f"- {plain(metrics_in_words(v.sentence))}")
             used = dict.fromkeys(i for v in parts for i in v.used)
             passed = dict.fromkeys((p.evidence, p.reason) for v in parts for p in v.passed_over)
             if used:
                 st.markdown(f"**{t('Used')}**")
                 for i in used:
-                    st.markdown(f"- {kind_badge(evidence[i].kind)} {plain(figure_in_words(evidence[i]))}")
+                    words = metrics_in_words(figure_in_words(evidence[i]))
+                    st.markdown(f"- {kind_badge(evidence[i].kind)} {plain(words)}")
             if passed:
                 st.markdown(f"**{t('Passed over')}**")
                 for i, reason in passed:
-                    words = figure_in_words(evidence[i]) if i in evidence else i
+                    words = metrics_in_words(figure_in_words(evidence[i])) if i in evidence else i
                     st.markdown(f"- {plain(words)}: *{plain(reason)}*")
             if not used and not passed:
                 st.markdown(t("No evidence yet."))
@@ -189,18 +191,24 @@ if levels:
         lines.append(f"| {plain(point.name)} :small[{plain(point.in_words())}] | {cells} |")
     st.markdown("\n".join(lines))
     st.caption(
-        t("All levels together: {levels}.", levels=plain("; ".join(format_test(c) for c in plan.service_levels)))
+        t(
+            "All levels together: {levels}.",
+            levels=plain(metrics_in_words("; ".join(map(format_test, plan.service_levels)))),
+        )
     )
     with st.expander(t("Why"), icon=":material/help:"):
-        for (candidate, point_name), verdict in levels.items():
-            st.markdown(f"- **{plain(candidate)}**, {plain(point_name)}: {plain(verdict.sentence)}")
+        for verdict in levels.values():
+            st.markdown(f"- {state_badge(verdict.state)} {plain(metrics_in_words(verdict.sentence))}")
 
 st.subheader(t("Figures"))
 table = results_frame(state)
 if table.empty:
     st.markdown(t("Not measured."))
 else:
-    st.dataframe(table, hide_index=True, alt=t("Figures by candidate and load point"))
+    whose = {t(name): st.column_config.TextColumn(pinned=True) for name in ("Candidate", "Load point")}
+    st.dataframe(
+        table, hide_index=True, height="content", column_config=whose, alt=t("Figures by candidate and load point")
+    )
     st.download_button(
         t("CSV"), as_csv(table), file_name=f"{case.slug}-figures.csv", mime="text/csv", icon=":material/table:",
         on_click="ignore", key="csv-figures",

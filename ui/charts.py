@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import altair as alt
@@ -50,6 +51,15 @@ def _concurrency_axis(title: str) -> alt.X:
     return alt.X("batch:Q", scale=alt.Scale(type="log", base=2), title=title, axis=alt.Axis(format="d"))
 
 
+def _log_axis(field: str, title: str, values: pd.Series) -> alt.Y:
+    """A log axis with ticks at 1, 2 and 5 times a power of ten, at the powers alone where these would be too many."""
+    drawn = values[values > 0]
+    powers = range(math.floor(math.log10(drawn.min())), math.ceil(math.log10(drawn.max())) + 1) if len(drawn) else ()
+    ticks = [step * 10.0**power for power in powers for step in ((1, 2, 5) if len(powers) <= 4 else (1,))]
+    axis = alt.Axis(values=ticks, format=",~g")
+    return alt.Y(field, title=title, scale=alt.Scale(type="log"), axis=axis)
+
+
 def _colours(series: Sequence[str]) -> list[str]:
     """A colour each: of the kind, of the statistic, or of the engine whose name a series begins with."""
     found, simulated = [], 0
@@ -83,7 +93,7 @@ def against_concurrency(
         frame = frame.assign(style=frame["kind"])
     base = alt.Chart(frame).encode(
         x=_concurrency_axis(t("Requests in flight (log scale)")),
-        y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(type="log") if log else alt.Undefined),
+        y=_log_axis(f"{y}:Q", y_title, frame[y]) if log else alt.Y(f"{y}:Q", title=y_title),
         color=alt.Color(
             f"{series}:N",
             title=None,

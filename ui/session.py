@@ -6,6 +6,7 @@ import streamlit as st
 
 from services.verdicts import CaseState
 from ui.cached import state, workspace
+from ui.parts import plain
 from ui.text import t
 
 
@@ -15,9 +16,14 @@ def sidebar() -> None:
     slugs = [c.slug for c in cases]
     titles = {c.slug: c.title for c in cases}
     with st.sidebar:
+        if (begun := st.session_state.pop("begun", None)) in slugs:
+            st.session_state["case"] = begun
         if st.session_state.get("case") not in slugs:
             linked = st.query_params.get("case")
             st.session_state["case"] = linked if linked in slugs else slugs[0]
+            if linked and linked not in slugs:
+                asked, here = plain(linked[:80]), plain(titles[slugs[0]])
+                st.warning(t("There is no case '{case}' here: this is '{here}'.", case=asked, here=here))
         # Not bound by `bind`: that would put the title into the address, which another language spells otherwise.
         st.query_params["case"] = st.selectbox(t("Case"), slugs, format_func=lambda s: titles.get(s, s), key="case")
         st.text_input(
@@ -27,6 +33,11 @@ def sidebar() -> None:
             placeholder=t("your name"),
             help=t("Stands beside everything you save, accept or fill in."),
         )
+
+
+def open_next(slug: str) -> None:
+    """Open a case at the next rerun: the picker that shows it stands already in this one."""
+    st.session_state["begun"] = slug
 
 
 def author() -> str:

@@ -165,7 +165,7 @@ def runs_frame(state: CaseState) -> pd.DataFrame:
             {
                 t("Candidate"): r.candidate, t("Stage"): r.stage, t("Start"): r.start, t("Kind"): t(r.kind.value),
                 t("Status"): t(r.status), t("When (UTC)"): r.created_at[:16].replace("T", " "),
-                t("Findings"): "; ".join(r.findings) or t("none"), t("Bundle"): r.sha256[:12],
+                t("Bundle"): r.sha256[:12], t("Findings"): "; ".join(r.findings) or t("none"),
             }
             for r in state.runs
         ]

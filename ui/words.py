@@ -1,4 +1,4 @@
-"""Words for people where the domain has short names: criteria, gates, ratings and roles."""
+"""Words for people where the domain has short names: criteria, gates, ratings, metrics and roles."""
 
 from __future__ import annotations
 
@@ -40,6 +40,34 @@ GATES: dict[str, str] = {
     "operating system": "Operating system",
     "air gap": "Air gap",
 }
+METRICS: dict[str, str] = {
+    "ttft": "TTFT",
+    "ttft_service": "TTFT from the send",
+    "itl": "gap between tokens",
+    "itl_quiet": "gap between tokens, undisturbed",
+    "itl_disturbed": "gap between tokens, disturbed",
+    "tpot": "time per token",
+    "user_tok_s": "speed per user",
+    "e2e": "answer complete",
+    "output_tok_s": "total output",
+    "request_rate": "requests done",
+    "error_share": "errors",
+    "completed_share": "completed",
+    "pass_rate": "quality passed",
+    "json_valid": "valid JSON",
+    "structured_cost": "cost of structured output",
+    "measured_over_bound": "measured / bound",
+    "startup_s": "start-up",
+    "oom": "out-of-memory deaths",
+    "kv_capacity": "KV capacity",
+    "kv_use": "KV cache in use",
+    "prefix_hit": "prefix cache hits",
+    "peak_in_flight": "peak in flight",
+    "requests_per_day": "requests a day",
+    "shared_prefix_share": "shared prefix",
+    "format_supported": "format supported",
+}
+_METRIC = re.compile(r"(?<![\w-])(" + "|".join(sorted(METRICS, key=len, reverse=True)) + r")(?![\w-])")
 BETTER_WORSE: dict[int, str] = {1: "+ better", 0: "= same", -1: "− worse"}
 
 
@@ -81,6 +109,17 @@ def in_words(text: str) -> str:
     for name in sorted(CRITERIA, key=len, reverse=True):
         text = re.sub(rf"(?<!\S){name}(?=[:,]|$)", criterion(name), text)
     return text[:1].upper() + text[1:]
+
+
+def metrics_in_words(text: str) -> str:
+    """A condition or a sentence about one with its metrics by their names for people."""
+    text = text.replace("<=", "≤").replace(">=", "≥")
+    return _METRIC.sub(lambda found: t(METRICS[found[1]]), text)
+
+
+def in_short(sentence: str) -> str:
+    """The clause of a verdict that names value and threshold, without samples and sources: what is read from afar."""
+    return metrics_in_words(sentence.partition("; ")[0].rstrip(".") + ".")
 
 
 def role_badge(role: str) -> str:
