@@ -45,10 +45,9 @@ def number(label: str, value: float | int | None, name: str, **more: object) -> 
 
 def percent(label: str, share: float | None, name: str, **more: object) -> float | None:
     """A share, shown and typed in percent."""
-    given = number(
-        label, None if share is None else round(100 * share, 4), name, min_value=0.0, max_value=100.0, **more
-    )
-    return None if given is None else given / 100
+    shown_as = None if share is None else round(100 * share, 4)
+    given = number(label, shown_as, name, min_value=0.0, max_value=100.0, **more)
+    return None if given is None else round(given / 100, 6)  # 1.1 / 100 is not quite 0.011
 
 
 with st.form(f"requirements-{key}", border=False):
