@@ -15,7 +15,8 @@ from typing import NamedTuple
 from bundle.folder import file_sha256
 from planner.catalog import REPOSITORY_CATALOG
 from planner.container_words import USER_ID, run_words
-from planner.engine_facts import load_engines, server
+from planner.engine_facts import server
+from planner.engine_files import load_engines
 from planner.errors import NotAllowed, ServerError
 from planner.poc import DIALECTS, Container, Launch
 

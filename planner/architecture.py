@@ -5,9 +5,9 @@ A class of architecture is modelled here or refused; nothing falls back to "dens
 
 from __future__ import annotations
 
-from planner.catalog import GatedDeltaNet, Mamba2, Mla, Model
 from planner.errors import InputError
 from planner.frozen import Frozen
+from planner.model_schema import GatedDeltaNet, Mamba2, Mla, Model
 
 # Architecture -> the blocks of the catalogue entry that it cannot do without. Multi-head attention is "gqa" with as
 # many KV heads as heads; "gqa" with a window block is chunked local attention.

@@ -7,7 +7,7 @@ from functools import partial
 
 from pydantic import Field
 
-from planner.catalog import Catalog, Gpu, Model
+from planner.catalog import Catalog
 from planner.completion import Completion
 from planner.conditions import Kind
 from planner.cost import Cost, cost
@@ -19,7 +19,9 @@ from planner.derive_speed import Speed, speed_derivations
 from planner.errors import UnknownName
 from planner.fit import FitSettings, Footprint, footprint, memory_warning, other_warnings
 from planner.frozen import Frozen
-from planner.memory import largest_context
+from planner.gpu_schema import Gpu
+from planner.kv_blocks import largest_context
+from planner.model_schema import Model
 from planner.pipeline import staged_completion, staged_largest, staged_row, staged_units
 from planner.prefill import FirstToken, first_token
 from planner.quantization import Quantization, quantization

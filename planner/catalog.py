@@ -12,20 +12,15 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from planner.catalog_rows import CATALOG_SCHEMA, Rows, read_rows
+from planner.catalog_rows import Rows, read_rows
 from planner.engine_facts import server
 from planner.engine_files import ENGINES, load_engines, own_engines
 from planner.engine_schema import Engine
 from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
 from planner.gpu_schema import Gpu
-from planner.model_schema import GatedDeltaNet, GlobalAttention, Mamba2, Mla, Model, Moe, SlidingWindow, VisionTower
+from planner.model_schema import Model
 from planner.server_schema import Server
-
-__all__ = [
-    "CATALOG_SCHEMA", "REPOSITORY_CATALOG", "Catalog", "GatedDeltaNet", "GlobalAttention", "Gpu", "Mamba2", "Mla",
-    "Model", "Moe", "Refusal", "SlidingWindow", "VisionTower", "facts_to_carry", "load_catalog",
-]  # fmt: skip
 
 REPOSITORY_CATALOG = Path(__file__).resolve().parent.parent / "catalog"
 

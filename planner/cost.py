@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.catalog import Gpu
 from planner.frozen import Frozen
+from planner.gpu_schema import Gpu
 from planner.requirements import Budget
 from planner.scaling import UnitsNeeded
 

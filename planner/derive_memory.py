@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from planner.bands import band
-from planner.catalog import Gpu, Model
 from planner.derivation import REQUIREMENTS, Derivation, given
 from planner.fit import Footprint
+from planner.gpu_schema import Gpu
 from planner.memory import CUDA_GRAPHS_GIB, NON_TORCH_GIB
+from planner.model_schema import Model
 from planner.quantization import Quantization
 from planner.stated import BY_USER, Stated
 from planner.units import GB, format_gb, format_gib

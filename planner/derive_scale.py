@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.bands import band
-from planner.catalog import Gpu
 from planner.completion import Completion
 from planner.cost import Cost
 from planner.derivation import REQUIREMENTS, UNKNOWN, Derivation, given
+from planner.gpu_schema import Gpu
 from planner.request_rate import RateNeeded
 from planner.requirements import Requirements
 from planner.scaling import BY_KIND, UnitsNeeded

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.bands import band
-from planner.catalog import Gpu
 from planner.conditions import Kind
 from planner.derivation import REQUIREMENTS, Derivation, DerivedInput, given
+from planner.gpu_schema import Gpu
 from planner.pipeline import staged_row
 from planner.prefill import FEW_IN_FLIGHT, FIRST_TOKEN, FirstToken, interference
 from planner.requirements import Requirements

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from planner.catalog import Gpu
 from planner.errors import InputError
 from planner.frozen import Frozen
+from planner.gpu_schema import Gpu
 from planner.units import GB, GIB, format_gb
 
 # Where the driver's total is unknown: the lowest share of the nominal GiB that a driver reported (B300: 268.6 of 288).

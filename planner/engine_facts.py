@@ -6,13 +6,10 @@ import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from planner.engine_files import load_engine, load_engines
-from planner.engine_schema import CAPABILITY, Axis, Engine
+from planner.engine_schema import CAPABILITY, Engine
 from planner.errors import InputError, UnknownName
 from planner.frozen import Frozen
 from planner.server_schema import Server
-
-__all__ = ["Age", "Axis", "Engine", "Server", "age", "capability", "load_engine", "load_engines", "server", "stale"]
 
 # A set of facts outlives this many expected releases of its engine before it is called stale.
 FACTS_OUTLIVE_RELEASES = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from planner.catalog import Gpu, Model
 from planner.device_memory import DeviceMemory, MemoryBudget, device_memory, memory_budget
 from planner.errors import InputError
 from planner.frozen import Frozen
+from planner.gpu_schema import Gpu
 from planner.kv_blocks import EngineKv, engine_kv
 from planner.memory import (
     Reserve,
@@ -18,6 +18,7 @@ from planner.memory import (
     stage_weights,
     weight_bytes,
 )
+from planner.model_schema import Model
 from planner.quantization import QUANTIZATIONS, Quantization, check_runs, runs_natively
 from planner.units import format_gb, format_gib
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from planner.engine_facts import Engine, capability
-from planner.engine_schema import CAPABILITY, HardwareReport, WeightSupport
+from planner.engine_facts import capability
+from planner.engine_schema import CAPABILITY, Engine, HardwareReport, WeightSupport
 from planner.frozen import Frozen
 from planner.ratings import rated
 from planner.requirements import Hardware, ModelPlan, Requirements

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.catalog import Model
 from planner.frozen import Frozen
 from planner.kv_layers import CacheLayers, cache_layers
+from planner.model_schema import Model
 from planner.quantization import KV_BYTES
 
 VLLM_BLOCK_TOKENS = 16

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.architecture import check_modelled
-from planner.catalog import GatedDeltaNet, Mamba2, Mla, Model
 from planner.frozen import Frozen
+from planner.model_schema import GatedDeltaNet, Mamba2, Mla, Model
 from planner.splits import check_pipeline, check_tensor_parallel, stage_layers
 
 

@@ -13,13 +13,12 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from planner.engine_facts import Server
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.launch_recipes import Step, recipe_of, static_fraction
 from planner.launch_settings import WHY, Flag, LaunchSettings, PurposeId
 from planner.poc import Launch
-from planner.server_schema import FairRun, SafeSetting
+from planner.server_schema import FairRun, SafeSetting, Server
 
 GPU_MEMORY_CAUTION = 0.95
 VARIABLE = re.compile(r"^[A-Z][A-Z0-9_]*$")

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from planner import launch_kubernetes, launch_shell, launch_systemd
-from planner.engine_facts import Server
 from planner.errors import UnknownName
 from planner.frozen import Frozen
 from planner.launch import LaunchPlan
 from planner.launch_place import Place, Written
 from planner.launch_settings import LaunchSettings
+from planner.server_schema import Server
 
 FormId = Literal["bare", "container", "kubernetes", "systemd"]
 

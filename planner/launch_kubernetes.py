@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from planner.engine_facts import Server
 from planner.errors import InputError
 from planner.launch_place import (
     ANY_ADDRESS,
@@ -25,6 +24,7 @@ from planner.launch_place import (
     packed,
 )
 from planner.launch_settings import LaunchSettings
+from planner.server_schema import Server
 
 PROBE_PERIOD_S = 10
 CLIENT = "llm.client"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from pydantic import Field
 
 from planner.container_words import INSIDE, USER_ID
-from planner.engine_facts import Server
 from planner.frozen import Frozen
 from planner.launch import LaunchPlan, launch
 from planner.launch_settings import LaunchSettings
+from planner.server_schema import Server
 
 ANY_ADDRESS = "0.0.0.0"
 READY_S = 900

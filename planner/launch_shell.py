@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.container_words import run_words
-from planner.engine_facts import Server
 from planner.launch import launch
 from planner.launch_place import (
     ANY_ADDRESS,
@@ -21,6 +20,7 @@ from planner.launch_place import (
     packed,
 )
 from planner.launch_settings import LOOPBACK, LaunchSettings
+from planner.server_schema import Server
 
 
 def bare(server: Server, settings: LaunchSettings, place: Place) -> Written:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from planner.engine_facts import Server
 from planner.launch import launch
 from planner.launch_place import READY_S, Place, Written, foot, head, key_notes, model_notes
 from planner.launch_settings import LaunchSettings
+from planner.server_schema import Server
 
 HARDENING = (
     "DynamicUser=yes", "NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes", "PrivateTmp=yes",

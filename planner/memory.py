@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 
 from planner.architecture import draft_parameters, linear_attention_parameters, modules, vision_parameters
-from planner.catalog import Model
 from planner.frozen import Frozen
-from planner.kv_blocks import largest_context as largest_context
 from planner.kv_layers import cache_layers
+from planner.model_schema import Model
 from planner.quantization import KV_BYTES, Quantization
 from planner.splits import check_pipeline, stage_layers
 from planner.units import GB, GIB

@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.architecture import MODELLED, modules, vision_parameters
-from planner.catalog import Model
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.memory import weight_bytes
@@ -30,6 +29,7 @@ from planner.model_config_files import (
 )
 from planner.model_config_keys import CHECKED, TEXT_SECTIONS, TOWER_SECTIONS, Keys, refuse_unmodelled
 from planner.model_config_layers import Layers, read_global_attention, read_layers, read_linear, read_window
+from planner.model_schema import Model
 
 LARGEST_CONFIG = 4_000_000  # characters; the longest seen (explicit ignore lists) has about 100,000
 LARGEST_INDEX = 60_000_000

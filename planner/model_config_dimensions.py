@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.catalog import Mla, VisionTower
 from planner.model_config_experts import EXPERT_WIDTH
 from planner.model_config_files import Files
 from planner.model_config_keys import CHECKED, TOWER_SECTIONS, TWO_MATRICES, Keys
 from planner.model_config_layers import Layers
+from planner.model_schema import Mla, VisionTower
 
 UNGATED = ("relu2", "relu", "gelu_new", "gelu_fast", "quick_gelu")
 

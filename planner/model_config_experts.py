@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planner.catalog import Moe
 from planner.model_config_keys import Keys
 from planner.model_config_layers import Layers
+from planner.model_schema import Moe
 
 N_EXPERTS = ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts", "num_routed_experts")
 PER_TOKEN = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "top_k_experts", "moe_topk",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from planner.catalog import GatedDeltaNet, GlobalAttention, Mamba2, SlidingWindow
 from planner.model_config_keys import STATE_SPACE, WINDOW_IN_EVERY_LAYER, Keys
+from planner.model_schema import GatedDeltaNet, GlobalAttention, Mamba2, SlidingWindow
 
 Kind = Literal["full", "window", "linear", "mamba", "moe", "mlp"]
 MOST_LAYERS = 1000

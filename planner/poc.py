@@ -13,7 +13,7 @@ from planner.condition_line import EVERY_POINT, format_condition, format_test, p
 from planner.conditions import Condition
 from planner.engine_files import shipped_ids
 from planner.errors import InputError, SchemaTooNew, UnknownName
-from planner.faults import first_fault as first_fault
+from planner.faults import first_fault
 from planner.frozen import Frozen, sha256_of
 from planner.loads import LoadPoint, fault_in_pairs, without_sweeps
 from planner.server_schema import Server

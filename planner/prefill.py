@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.catalog import Model
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.frozen import Frozen
+from planner.model_schema import Model
 from planner.throughput import MFU, ThroughputInputs, step_s
 
 # First token at up to 8 in flight: ms per request in flight, and the share of the matrix rate that one prompt reaches.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.engine_facts import Engine
-from planner.engine_schema import Axis
+from planner.engine_schema import Axis, Engine
 from planner.sensitivity import Rating
 from planner.weighting import CRITERIA
 

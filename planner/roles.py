@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from planner.engine_facts import Engine
+from planner.engine_schema import Engine
 from planner.errors import UnknownName
 from planner.frozen import Frozen
 from planner.gates import Gate

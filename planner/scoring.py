@@ -13,8 +13,7 @@ from datetime import date, datetime
 from typing import Literal
 
 from planner.conditions import Evidence, Kind
-from planner.engine_facts import Engine
-from planner.engine_schema import Confidence, EvidenceKind
+from planner.engine_schema import Confidence, Engine, EvidenceKind
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.gates import LICENCES_ALLOWED, Gate, RunForm, format_gate, gates, run_form

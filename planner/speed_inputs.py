@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from planner.architecture import modules
-from planner.catalog import Gpu, Model
 from planner.errors import InputError
+from planner.gpu_schema import Gpu
 from planner.memory import Weights, kv_bytes_read_per_request
+from planner.model_schema import Model
 from planner.prefill import prefill_flops
 from planner.quantization import Quantization, runs_natively
 from planner.speculation import Speculation

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.catalog import Model
 from planner.errors import InputError
+from planner.model_schema import Model
 
 # Engines pad the vocabulary to a multiple of this before they share it out (vllm vocab_parallel_embedding.py).
 VOCABULARY_PADDING = 64

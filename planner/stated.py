@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from planner.catalog import Gpu
 from planner.errors import InputError
 from planner.frozen import Frozen
+from planner.gpu_schema import Gpu
 from planner.quantization import Quantization, runs_natively
 from planner.requirements import Budget
 from planner.units import GB, GIB

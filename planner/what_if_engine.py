@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from planner.engine_facts import Engine
+from planner.engine_schema import Engine
 from planner.frozen import Frozen
 from planner.gates import gates
 from planner.ratings import engine_ratings

@@ -13,11 +13,12 @@ from db.cases import Case
 from db.evidence import StoredEvidence
 from planner.calibration import SHOWN, Calibration, MeasuredPoint, Setting, calibrate
 from planner.capacity import SizingSettings, throughput_inputs
-from planner.catalog import Catalog, Gpu
+from planner.catalog import Catalog
 from planner.conditions import Kind, PassedOver
 from planner.contract import Contract
 from planner.errors import FliplineError, InputError, UnknownName
 from planner.fit import FitSettings, footprint
+from planner.gpu_schema import Gpu
 from planner.memory import kv_bytes_read_per_request
 from planner.quantization import KV_BYTES, quantization
 from planner.requirements import Hardware, ModelPlan, Requirements

@@ -11,8 +11,9 @@ import yaml
 
 from planner.catalog import REPOSITORY_CATALOG, Catalog, load_catalog
 from planner.engine_check import faults
-from planner.engine_facts import Engine, age
+from planner.engine_facts import age
 from planner.engine_files import ENGINES
+from planner.engine_schema import Engine
 from planner.errors import FliplineError
 from planner.launch_recipes import RECIPES
 from planner.poc import plan_from_yaml

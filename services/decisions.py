@@ -13,7 +13,7 @@ from decisions.edits import Amended, Commented, FireConfirmed, Rejected
 from decisions.flips import FlipState, FlipVerdict, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
 from decisions.record import Adr, AdrText, FlipCondition, SnapshotKind, Status, draft
-from planner.catalog import CATALOG_SCHEMA
+from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING
 from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json, sha256_of

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from planner.capacity import Sizing
-from planner.engine_facts import Engine, Server, server
+from planner.engine_facts import server
+from planner.engine_schema import Engine
 from planner.errors import NotAllowed
 from planner.gates import RunForm
 from planner.launch import LaunchPlan, launch
@@ -14,6 +15,7 @@ from planner.launch_forms import FORMS, StartForm, start_form
 from planner.launch_settings import LaunchSettings, PurposeId
 from planner.requirements import Requirements
 from planner.scoring import Score
+from planner.server_schema import Server
 from planner.units import GIB
 from services.cases import favourite_sizing
 from services.scores import case_score

@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from planner.architecture import modules
-from planner.catalog import CATALOG_SCHEMA, REPOSITORY_CATALOG, Catalog, Model, load_catalog
+from planner.catalog import REPOSITORY_CATALOG, Catalog, load_catalog
+from planner.catalog_rows import CATALOG_SCHEMA
 from planner.errors import ConflictError, InputError
 from planner.memory import kv_bytes_per_request, kv_bytes_per_token, weight_bytes
 from planner.model_config import ConfigReading, read_config
+from planner.model_schema import Model
 from services.workspace import Workspace
 
 INDEX = "model.safetensors.index.json"

@@ -11,7 +11,7 @@ from planner.amounts import amount, count, number, share, tokens
 from planner.capacity import SizingSettings
 from planner.catalog import Catalog
 from planner.errors import InputError, UnknownName
-from planner.poc import first_fault
+from planner.faults import first_fault
 from planner.quantization import KV_BYTES, quantization
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.speculation import Speculation

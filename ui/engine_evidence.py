@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from planner.engine_check import cited
-from planner.engine_facts import Engine, age
+from planner.engine_facts import age
+from planner.engine_schema import Engine
 from planner.ratings import rated
 from planner.scoring import Contribution, Score, pugh
 from ui.parts import plain, state_badge

@@ -8,7 +8,8 @@ from datetime import date
 import pandas as pd
 import streamlit as st
 
-from planner.engine_facts import Engine, age
+from planner.engine_facts import age
+from planner.engine_schema import Engine
 from planner.scoring import Score, ScoredCandidate
 from ui.charts import contributions
 from ui.parts import plain, state_badge

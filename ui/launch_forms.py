@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from planner.engine_facts import Server
 from planner.errors import FliplineError
 from planner.launch_forms import FORMS, StartForm
 from planner.launch_settings import PURPOSES
 from planner.requirements import Requirements
+from planner.server_schema import Server
 from services.launches import Weights, start_forms, startable
 from services.scores import case_score
 from services.workspace import Workspace

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from planner.capacity import SizingSettings
-from planner.catalog import Model
+from planner.model_schema import Model
 from planner.quantization import KV_BYTES
 from planner.request_rate import DEFAULT_UTILISATION, offered_rate
 from planner.requirements import Requirements

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from planner.traffic import DAY_S, HOUR_S, MINUTE_S, LengthFigures, TrafficSummary
+from planner.traffic import HOUR_S, MINUTE_S, LengthFigures, TrafficSummary
+from planner.traffic_in_flight import DAY_S
 from planner.units import format_duration
 from ui.text import t
 

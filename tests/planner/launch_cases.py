@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from planner.engine_facts import Server, load_engines, server
+from planner.engine_facts import server
+from planner.engine_files import load_engines
 from planner.launch_forms import FORMS, StartForm, start_form
 from planner.launch_recipes import RECIPES
 from planner.launch_settings import LaunchSettings
+from planner.server_schema import Server
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "launch"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner.engine_facts import age, load_engines, server, stale
+from planner.engine_facts import age, server, stale
+from planner.engine_files import load_engines
 from planner.errors import InputError, UnknownName
 
 ROOT = Path(__file__).parents[2] / "catalog" / "engines"

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.engine_facts import Server, load_engines, server
+from planner.engine_facts import server
+from planner.engine_files import load_engines
 from planner.errors import InputError
 from planner.launch import fairness, launch
 from planner.launch_recipes import RECIPES
 from planner.launch_settings import LaunchSettings
+from planner.server_schema import Server
 
 ENGINES = load_engines(Path(__file__).parents[2] / "catalog" / "engines")
 
@@ -55,8 +57,8 @@ def test_ollama_for_nortia_is_set_by_its_environment() -> None:
     assert plan.argv == ("ollama", "serve")
     assert plan.environment == {
         "OLLAMA_HOST": "127.0.0.1:11434", "OLLAMA_CONTEXT_LENGTH": "4096", "OLLAMA_NUM_PARALLEL": "32",
-        "OLLAMA_MAX_QUEUE": "4096", "OLLAMA_KV_CACHE_TYPE": "f16", "OLLAMA_KEEP_ALIVE": "-1", "OLLAMA_MAX_LOADED_MODELS": "1",
-        "OLLAMA_NO_CLOUD": "1",
+        "OLLAMA_MAX_QUEUE": "4096", "OLLAMA_KV_CACHE_TYPE": "f16", "OLLAMA_KEEP_ALIVE": "-1",
+        "OLLAMA_MAX_LOADED_MODELS": "1", "OLLAMA_NO_CLOUD": "1",
     }  # fmt: skip
     assert plan.stage_settings == {}
 

@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.architecture import modules
-from planner.catalog import Model, load_catalog
+from planner.catalog import load_catalog
 from planner.device_memory import device_memory, memory_budget
 from planner.errors import InputError
 from planner.fit import FitSettings, footprint, memory_warning
 from planner.kv_blocks import engine_kv, largest_context
 from planner.kv_layers import cache_layers
 from planner.memory import kv_bytes_per_request, kv_bytes_per_token, requests_that_fit, reserve, weight_bytes
+from planner.model_schema import Model
 from planner.quantization import QUANTIZATIONS, quantization
 from planner.units import GB, GIB
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.condition_line import format_condition
-from planner.engine_facts import Engine
+from planner.engine_schema import Engine
 from planner.planning import candidate_of
 from planner.proposals import SHARED_POINT, Proposal, propose
 from planner.requirements import Requirements

@@ -12,7 +12,7 @@ from db.cases import Case
 from db.ids import new_id
 from db.migrations import MIGRATIONS
 from decisions.record import People, Status, draft
-from planner.catalog import CATALOG_SCHEMA
+from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING
 from planner.errors import ConflictError, InputError, NotAllowed
 from planner.frozen import sha256_of
