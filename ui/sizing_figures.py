@@ -55,8 +55,8 @@ FIGURES: tuple[tuple[str, str, str], ...] = (
     ("Speed", "speculation", "Speculative decoding"),
     ("First token", "first_token_floor", "At least"),
     ("First token", "first_token", "Planning value"),
-    ("First token", "interference", "Taken by other users' prompts"),
-    ("First token", "prompt_gap", "Longest gap between tokens"),
+    ("First token", "interference", "Others' prompts take"),
+    ("First token", "prompt_gap", "Longest token gap"),
     ("Cost", "energy", "Energy per million output tokens"),
     ("Cost", "cost", "Cost per million output tokens"),
 )
