@@ -1,13 +1,19 @@
-"""A workspace with the shipped cases, installed once a session: a test works on a copy of its own."""
+"""How properties are tried, and a workspace with the shipped cases, installed once a session for tests to copy."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from services.shipped import install_shipped
 from services.workspace import open_workspace
+
+
+# A deadline would fail on a busy machine what is right; fewer examples than usual keep the whole quick.
+settings.register_profile("flipline", deadline=None, max_examples=50)
+settings.load_profile("flipline")
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,7 @@ def test_each_word_is_measured_where_words_cost_more() -> None:
 
 
 @given(tokens=st.integers(min_value=9, max_value=600), index=st.integers(min_value=0, max_value=50))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_server_counts_what_was_asked_for(tokens: int, index: int) -> None:
     for vocabulary, count in ((EASY, count_tokens), (COARSE, coarse)):
         for shared in (0.0, 0.5):

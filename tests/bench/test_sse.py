@@ -248,7 +248,7 @@ def test_a_stop_token_that_was_counted_and_not_sent_leaves_the_others_one_each()
 
 
 @given(cuts=st.lists(st.integers(min_value=1, max_value=6000), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_how_the_bytes_are_cut_into_reads_never_changes_what_was_said(cuts: list[int]) -> None:
     stream = b"".join(body_of("vllm-0.32.0-chat-usage.http"))
     edges = [0, *sorted(c for c in cuts if c < len(stream)), len(stream)]

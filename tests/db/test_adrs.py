@@ -135,7 +135,7 @@ def behind_our_back(path, *statements):
     raw.close()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_change_behind_the_stores_back_is_found_and_named(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("tampered")

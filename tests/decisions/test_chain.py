@@ -26,7 +26,7 @@ def test_the_hash_is_the_written_rule():
     assert head([]) == GENESIS
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BODIES)
 def test_an_untouched_chain_is_whole(bodies):
     entries = chain_of(bodies)
@@ -34,7 +34,7 @@ def test_an_untouched_chain_is_whole(bodies):
     assert verify(entries, known_head=head(entries)) is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(BODIES, st.data())
 def test_any_changed_field_is_found_at_its_place(bodies, data):
     entries = chain_of(bodies)
@@ -47,7 +47,7 @@ def test_any_changed_field_is_found_at_its_place(bodies, data):
     assert broken.seq == (at + 1 if field != "adr" or at else 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(BODIES, st.data())
 def test_removal_inside_and_reordering_are_found(bodies, data):
     entries = chain_of([f"{i}{b}" for i, b in enumerate(bodies)])

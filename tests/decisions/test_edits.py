@@ -150,7 +150,7 @@ EDITS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(EDITS)
 def test_the_view_is_the_fold_of_whatever_was_allowed_and_survives_json(tried: list[Edit]):
     kept: list[Edit] = list(propose(nortia(), **BY))

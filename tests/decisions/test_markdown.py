@@ -178,7 +178,7 @@ PLAIN = structure(to_markdown(with_text("word")))
 NASTY = "`*_[]()<>#|~&$!\\-+=:1. \t\"'@/{}^%"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(st.sampled_from(NASTY + "ab推🚀"), min_size=1, max_size=24).map(lambda s: f"{s}z"))
 @example("\n# heading\n\n## another\n\n---\n\n- x\n\n| a | b |\n|---|---|\n| 1 | 2 |z")
 @example("```\n~~~\n<script>alert(1)</script>\n<!-- -->\n![x](y)[a](b)\n[a]: b\n&lt;z")
@@ -194,7 +194,7 @@ def test_user_text_never_becomes_structure(words):
     assert machine(markdown)["conditions"][0]["id"] == "c"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.sampled_from(NASTY + "ab推🚀"), min_size=1, max_size=24))
 def test_a_reader_sees_what_was_written(words):
     title = f"x{words}x"

@@ -155,7 +155,7 @@ def limits_for(draw: st.DrawFn, policy: Policy, *, chunked: bool = True) -> Limi
     return Limits(policy=policy, max_num_seqs=seqs, kv_blocks=blocks, block_size=4, token_budget=budget)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), jobs=JOBS, policy=st.sampled_from(POLICIES))
 def test_nobody_is_lost_and_the_cache_never_overflows(data: st.DataObject, jobs: list[Job], policy: Policy) -> None:
     steps = served(data.draw(limits_for(policy)), jobs)  # which checks the books after every step
@@ -163,7 +163,7 @@ def test_nobody_is_lost_and_the_cache_never_overflows(data: st.DataObject, jobs:
     assert Counter(i for s in steps for i in s.first) == Counter(range(len(jobs)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), jobs=JOBS, policy=st.sampled_from(POLICIES))
 def test_who_comes_first_starts_first(data: st.DataObject, jobs: list[Job], policy: Policy) -> None:
     order = sorted(range(len(jobs)), key=lambda i: (jobs[i].arrives, i))
@@ -174,7 +174,7 @@ def test_who_comes_first_starts_first(data: st.DataObject, jobs: list[Job], poli
         assert s.worked == sorted(s.worked, key=place.__getitem__)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data(), jobs=JOBS, policy=st.sampled_from(POLICIES))
 def test_a_jump_is_as_many_steps(data: st.DataObject, jobs: list[Job], policy: Policy) -> None:
     limits = data.draw(limits_for(policy))
@@ -199,7 +199,7 @@ def test_a_jump_is_as_many_steps(data: st.DataObject, jobs: list[Job], policy: P
         t += steps
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data(), jobs=JOBS)
 def test_continuous_batching_is_never_slower_than_static(data: st.DataObject, jobs: list[Job]) -> None:
     # Holds for every request: with prompts whole in one step also through preemptions; with chunks as long as nobody

@@ -111,7 +111,7 @@ def conditions(draw: st.DrawFn) -> Condition:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(conditions())
 def test_every_condition_reads_back_from_its_own_line(c: Condition):
     assert parse_condition(format_condition(c)) == c

@@ -451,7 +451,7 @@ _pieces = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_pieces, st.randoms())
 def test_the_order_of_evidence_changes_nothing_and_nothing_raises(pieces, rng: random.Random):
     shuffled = list(pieces)
@@ -459,7 +459,7 @@ def test_the_order_of_evidence_changes_nothing_and_nothing_raises(pieces, rng: r
     assert evaluate(PROMISE, pieces, context()) == evaluate(PROMISE, shuffled, context())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.floats(100, 500), min_size=1, max_size=6), st.floats(100, 500), st.floats(0, 100))
 def test_a_looser_threshold_never_turns_holds_into_fails(values, threshold, slack):
     evidence = [speed(v, i) for i, v in enumerate(values)]
@@ -469,7 +469,7 @@ def test_a_looser_threshold_never_turns_holds_into_fails(values, threshold, slac
     assert rank[evaluate(loose, evidence, context()).side] >= rank[evaluate(strict, evidence, context()).side]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(20, 400), st.integers(0, 50), st.integers(0, 50))
 def test_fewer_requests_beyond_never_turn_holds_into_fails(n, a, b):
     fewer, more = sorted((min(a, n), min(b, n)))

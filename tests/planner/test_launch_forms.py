@@ -220,7 +220,7 @@ def test_a_configuration_file_goes_with_every_form_that_needs_one() -> None:
 HOSTILE = st.text(st.sampled_from("a$%(){}'\"\\ \n\r\t#;|&`:-~é\u2028"), min_size=1, max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(name=HOSTILE)
 def test_what_others_wrote_stays_one_argument_and_one_comment(
     name: str, tmp_path_factory: pytest.TempPathFactory

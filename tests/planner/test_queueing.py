@@ -169,7 +169,7 @@ def limits_for(draw: st.DrawFn, policy: Policy) -> Limits:
     return Limits(policy=policy, max_num_seqs=seqs, kv_blocks=blocks, token_budget=draw(st.sampled_from([None, 256])))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data(), load=LOADS, policy=st.sampled_from(POLICIES), seed=st.integers(0, 99))
 def test_whatever_arrives(data: st.DataObject, load: Load, policy: Policy, seed: int) -> None:
     limits = data.draw(limits_for(policy))
@@ -195,7 +195,7 @@ def test_whatever_arrives(data: st.DataObject, load: Load, policy: Policy, seed:
         ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data(), load=LOADS, policy=st.sampled_from(POLICIES))
 def test_jumps_change_nothing(data: st.DataObject, load: Load, policy: Policy) -> None:
     limits = data.draw(limits_for(policy))
@@ -206,7 +206,7 @@ def test_jumps_change_nothing(data: st.DataObject, load: Load, policy: Policy) -
     assert jumped == stepped
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 999), slots=st.integers(1, 6), rate=st.floats(0.2, 6))
 def test_another_slot_never_makes_equal_requests_wait_longer(seed: int, slots: int, rate: float) -> None:
     # Equal lengths, and steps whose time does not grow with the batch: more servers of an M/D/c queue. Whoever comes

@@ -224,7 +224,7 @@ REQUIREMENTS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(REQUIREMENTS, st.sets(st.sampled_from(sorted(ENGINES)), min_size=1))
 def test_taking_candidates_away_never_reverses_two_others(r: Requirements, kept: set[str]) -> None:
     whole = _order(ENGINES, r)
@@ -237,7 +237,7 @@ def rated_anew(engine: Engine, ratings: dict[str, int]) -> Engine:
     return engine.model_copy(update={"axes": {**engine.axes, **axes}})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(REQUIREMENTS)
 def test_a_failed_gate_never_ranks_not_even_with_the_best_rating_everywhere(r: Requirements) -> None:
     perfect = {**ENGINES, "tgi": rated_anew(ENGINES["tgi"], dict.fromkeys(CRITERIA, 3))}
@@ -249,7 +249,7 @@ def test_a_failed_gate_never_ranks_not_even_with_the_best_rating_everywhere(r: R
     assert "tgi" not in named
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(REQUIREMENTS)
 def test_a_better_rating_never_lowers_a_score(r: Requirements) -> None:
     before = score(r, ENGINES, compute_capability=GB10)

@@ -130,7 +130,7 @@ def test_sessions_by_hand() -> None:
 SPANS = st.lists(st.tuples(st.integers(0, 300), st.integers(1, 90)), min_size=1, max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SPANS, st.integers(0, 86_399))
 def test_levels_are_those_of_counting_second_by_second(spans: list[tuple[int, int]], midnight: int) -> None:
     begin = min(s for s, _ in spans)
@@ -147,7 +147,7 @@ def test_levels_are_those_of_counting_second_by_second(spans: list[tuple[int, in
     assert last == 0 or found.mean == pytest.approx(sum(level[:last]) / last)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.floats(0, 200_000, allow_nan=False), min_size=1, max_size=60), st.sampled_from([0.5, 2.0, 7.0]))
 def test_every_request_is_in_one_bin_and_bursts_do_not_depend_on_speed(at: list[float], faster: float) -> None:
     times = array("d", sorted(t - min(at) for t in at))

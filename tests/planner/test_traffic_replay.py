@@ -68,7 +68,6 @@ def test_the_point_of_a_plan_states_the_file_and_the_simulator_takes_the_load() 
     assert sorted(s.output_tokens for s in served) == sorted(row.output_tokens for row in rows)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 900), st.integers(0, 5000), st.integers(0, 800), st.integers(-1, 9)), min_size=1,
                 max_size=50), st.integers(1, 9), st.sampled_from([None, 5.0, 60.0]), st.sampled_from([0.5, 1.0, 3.0]),
        st.sampled_from([None, 1, 7]))  # fmt: skip
@@ -115,7 +114,7 @@ def test_what_a_log_of_lengths_alone_does_not_say_is_not_proposed() -> None:
     assert fields == {"input_tokens", "output_tokens", "context_tokens"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 3000)), min_size=1, max_size=40))
 def test_everything_proposed_together_are_requirements(tokens: list[tuple[int, int]]) -> None:
     log = Requests(array("q", (a for a, _ in tokens)), array("q", (b for _, b in tokens)),

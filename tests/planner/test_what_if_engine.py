@@ -36,7 +36,7 @@ def test_sglang_comes_first_from_a_shared_prefix_of_three_tenths() -> None:
     assert by_shared_prefix(known, scored(known)).stated == (0.5, 0.5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 120), st.none() | st.floats(0, 1), st.booleans(), st.sampled_from(["low", "high"]))
 def test_a_strip_has_no_gap_and_names_the_winner_everywhere(
     users: int, share: float | None, metrics: bool, effort: str

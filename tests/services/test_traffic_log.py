@@ -219,7 +219,7 @@ def test_rows_out_of_order_are_sorted_and_a_rate_beyond_belief_is_doubted() -> N
     assert "are the times really in seconds?" in read_log("x.csv", fast).findings[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.one_of(st.sampled_from(["1,2,3", "2,3,4", "x,1,1", "1,-1,1", "1,1", '"', "1,1.5,2", "nan,1,1"]),
                           st.text(alphabet='12,."\n -x', max_size=12)), max_size=12))  # fmt: skip
 def test_every_row_is_taken_or_counted_or_the_log_is_refused(rows: list[str]) -> None:
