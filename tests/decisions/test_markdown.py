@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from decisions.edits import ConditionFired, ConditionRetired, Superseded, apply, current
+from decisions.escaping import inline
 from decisions.exports import file_name
 from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
 from decisions.markdown import to_markdown
@@ -225,3 +226,12 @@ def test_marks_that_reorder_text_or_steer_a_terminal_are_left_out():
     markdown = to_markdown(with_text("\u202etxet\u2066 \x1b[31m\x00 family 👨\u200d👩"))
     assert not set(markdown) & set("\u202e\u2066\x1b\x00")
     assert "👨\u200d👩" in markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    # A number begins a list only before white space (CommonMark 5.2): a decimal fraction is left readable.
+    [("47.4 GB", "47.4 GB"), ("47. GB", r"47\. GB"), ("47)", r"47\)"), ("- 5 s", r"\- 5 s")],
+)
+def test_only_what_would_begin_a_list_is_escaped(text, written):
+    assert inline(text) == written
