@@ -88,10 +88,6 @@ class Contract(Frozen):
         """Stated fields that void older evidence when they change; unknown fields count as context."""
         return {k: v for k, v in self.stated().items() if k in FIELD and FIELD[k].material}
 
-    def material_hash(self) -> str:
-        """SHA-256 of the material fields."""
-        return sha256_of(self.material())
-
     def full_hash(self) -> str:
         """SHA-256 of all of it, declared differences and context too: what a contract is stored under."""
         return sha256_of(self.model_dump(mode="json"))

@@ -73,12 +73,6 @@ def near_tie_margin(weights: Mapping[str, float]) -> float:
     return 1 / used / TOP_RATING
 
 
-def reweighted(weights: Mapping[str, float], criterion: str, value: float) -> dict[str, float]:
-    """The weights with one set to `value` and the others scaled so that all sum to 1."""
-    rest = 1 - weights[criterion]
-    return {c: value if c == criterion else w * (1 - value) / rest for c, w in weights.items()}
-
-
 def tie_weight(
     first: Mapping[str, Rating], second: Mapping[str, Rating], weights: Mapping[str, float], k: str
 ) -> float | None:

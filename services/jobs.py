@@ -24,7 +24,6 @@ from services.workspace import ROOT, Workspace, now
 PROGRESS = "progress.json"
 CANCEL = "cancel"
 LOG = "bench.log"
-SILENT_S = 60.0
 # What this process started; after a restart of the app the process table alone tells whether a job lives.
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 _ENDS = {"finished": JobState.DONE, "cancelled": JobState.CANCELLED, "failed": JobState.FAILED}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-LANGUAGES = {"en": "English"}
 _CATALOGUES: dict[str, dict[str, str]] = {"en": {}}
 _current = "en"
 

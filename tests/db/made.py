@@ -25,7 +25,7 @@ def figure(id: str, value: float = 10.0, **fields: object) -> Evidence:
     return Evidence.model_validate({
         "id": id, "metric": "output_tok_s", "value": value, "unit": "tok/s", "kind": Kind.SIMULATED,
         "source": "emulator", "at": NOW, "candidate": "vllm-b", "load_point": "peak",
-        "contract": CONTRACT.material_hash(), **fields,
+        "contract": CONTRACT.full_hash(), **fields,
     })  # fmt: skip
 
 
@@ -38,4 +38,4 @@ def run(sha256: str = "b" * 64, case: str = "nortia") -> Run:
 
 
 def contracts() -> dict[str, Contract]:
-    return {CONTRACT.material_hash(): CONTRACT}
+    return {CONTRACT.full_hash(): CONTRACT}

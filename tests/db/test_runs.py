@@ -20,7 +20,7 @@ def test_run_contracts_and_evidence_come_in_together(store):
     assert [e.id for e in store.evidence.of_case("nortia")] == ["e1", "e2"]
     assert [e.id for e in store.evidence.of_case("nortia", candidate="ollama-b")] == ["e2"]
     assert store.evidence.of_case("nortia", kinds=[Kind.MEASURED]) == ()
-    assert store.evidence.contracts() == {CONTRACT.material_hash(): CONTRACT}
+    assert store.evidence.contracts() == {CONTRACT.full_hash(): CONTRACT}
     assert store.evidence.contracts(["unknown"]) == {}
     stored = store.evidence.stored("nortia", run_sha256="b" * 64)[0]
     body = canonical_json(figure("e1").model_dump(mode="json"))

@@ -237,11 +237,11 @@ def test_a_rate_of_requests_has_units_of_its_own(favourite: Sizing) -> None:
 
 def test_a_sizing_is_fast_enough_for_a_slider() -> None:
     size(nortia(), PLANS[1], GX10, CATALOG)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(20):
         size(nortia(), PLANS[1], GX10, CATALOG)
     # 20 ms each is asked for; one takes about 1 ms.
-    assert (time.perf_counter() - started) / 20 < 0.02
+    assert (time.process_time() - started) / 20 < 0.02
 
 
 @given(

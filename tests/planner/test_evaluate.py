@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import product
 
 import pytest
@@ -11,50 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.condition_line import parse_condition
-from planner.conditions import Context, Evidence, Exceedance, Kind, State, Verdict
+from planner.conditions import Context, Evidence, Kind, State, Verdict
 from planner.contract import Contract
 from planner.evaluate import ALL_OF, ANY_OF, combine, evaluate, ranked_state
-from planner.loads import LoadPoint
 from planner.statistics import effective_n
-
-NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
-PEAK = LoadPoint(name="peak", shape="open", rate_per_s=0.8, input_tokens=3596, output_tokens=500)
-P16 = LoadPoint(name="parallel-16", in_flight=16, input_tokens=512, output_tokens=128)
-POINTS = {"peak": PEAK, "parallel-16": P16}
-SHARED = {"model": "m", "model_revision": "r1", "tokenizer": "t", "sampling": "temperature 0", "load_generator": "same"}
-ASKED = {"engine": "vllm", "engine_version": "0.33.0", "weight_format": "safetensors", "quantization": "fp8",
-         "kv_cache_dtype": "auto", "output_length": "fixed", "max_model_len": "4096", "max_num_seqs": "16",
-         "prefix_caching": "on", "tensor_parallel": "1"}  # fmt: skip
-SEEN = {"gpu": "NVIDIA GB10", "gpu_count": "1", "engine_version_reported": "0.33.0"}
-CONTRACT = Contract(shared=SHARED, candidate=ASKED, observed=SEEN)
-
-
-def context(**more: object) -> Context:
-    return Context.model_validate(
-        {"now": NOW, "points": POINTS, "contracts": {CONTRACT.material_hash(): CONTRACT}} | more
-    )
-
-
-def ttft(n: int | None = 100, beyond: int = 0, value: float = 1840.0, start: int = 1, **more: object) -> Evidence:
-    return Evidence.model_validate({
-        "id": f"ttft-{start}-{n}-{beyond}", "metric": "ttft_ms", "statistic": "p95", "value": value, "unit": "ms",
-        "kind": Kind.MEASURED, "source": f"start-{start}", "run": "run-1", "start": start,
-        "at": NOW - timedelta(days=1),
-        "candidate": "vllm", "load_point": "peak", "load_hash": PEAK.load_hash(), "n": n,
-        "effective_n": float(n) if n else None,
-        "exceedances": (Exceedance(threshold=2000, comparison="<=", beyond=beyond),),
-        "contract": CONTRACT.material_hash(),
-    } | more)  # fmt: skip
-
-
-def speed(value: float, start: int = 1, candidate: str = "vllm", **more: object) -> Evidence:
-    return Evidence.model_validate({
-        "id": f"speed-{candidate}-{start}", "metric": "output_tok_s", "value": value, "unit": "tok/s",
-        "kind": Kind.MEASURED, "source": f"{candidate}-{start}", "run": "run-1", "start": start, "at": NOW,
-        "candidate": candidate, "load_point": "parallel-16", "load_hash": P16.load_hash(), "n": 60,
-        "contract": CONTRACT.material_hash(),
-    } | more)  # fmt: skip
-
+from tests.planner.made import ASKED, CONTRACT, NOW, PEAK, SEEN, SHARED, context, speed, ttft
 
 PROMISE = parse_condition("vllm: ttft p95 <= 2 s at peak")
 FAST = parse_condition("vllm: output_tok_s >= 300 tok/s at parallel-16")
@@ -111,8 +72,8 @@ def test_a_version_beyond_the_tolerance_expires_and_names_it(deployed, tolerance
 def test_a_new_driver_is_context_and_voids_nothing():
     seen = CONTRACT.model_copy(update={"observed": SEEN | {"driver": "581.1"}})
     decided = CONTRACT.model_copy(update={"observed": SEEN | {"driver": "580.173"}})
-    c = context(decided={"vllm": decided}, contracts={seen.material_hash(): seen})
-    assert evaluate(PROMISE, [ttft(contract=seen.material_hash())], c).state is State.HOLDS
+    c = context(decided={"vllm": decided}, contracts={seen.full_hash(): seen})
+    assert evaluate(PROMISE, [ttft(contract=seen.full_hash())], c).state is State.HOLDS
 
 
 def test_two_runs_that_disagree_conflict_and_both_are_shown():
@@ -218,90 +179,16 @@ def test_the_same_name_with_another_load_is_passed_over():
     assert "another one" in v.passed_over[0].reason
 
 
-# Demand: the seed's condition "real concurrency stays around 5" and its negative twins.
-
-SIMPLER = parse_condition("peak_in_flight max <= 5 over 28 days -> go simpler")
-
-
-def demand(value: float = 5, days: float = 28, coverage: float = 1.0, **more: object) -> Evidence:
-    return Evidence.model_validate({
-        "id": f"demand-{value}-{days}", "metric": "peak_in_flight", "statistic": "max", "value": value, "unit": "count",
-        "kind": Kind.OBSERVED, "source": "logs", "at": NOW, "window_days": days, "coverage": coverage,
-    } | more)  # fmt: skip
-
-
-def test_28_days_with_a_daily_peak_of_5_hold():
-    v = evaluate(SIMPLER, [demand()], context())
-    assert v.state is State.HOLDS
-    assert "observed over 28 days" in v.sentence
-
-
-@pytest.mark.parametrize(
-    ("piece", "state"),
-    [
-        (demand(value=6), State.FAILS),
-        (demand(days=14), State.UNDECIDED),
-        (demand(coverage=0.5), State.UNDECIDED),
-        (demand(spoiled_by=("clock-step: 9 ms",)), State.INVALID_RUN),
-        (demand(value=4, kind=Kind.MEASURED), State.UNMEASURED),
-    ],
-)
-def test_negative_twins_of_the_demand_condition(piece, state):
-    assert evaluate(SIMPLER, [piece], context()).state is state
-
-
-def test_a_newer_window_of_demand_replaces_the_older():
-    v = evaluate(SIMPLER, [demand(at=NOW - timedelta(days=30)), demand(value=8)], context())
-    assert v.state is State.FAILS
-
-
-def days(*peaks: float, last: datetime = NOW) -> list[Evidence]:
-    """One piece a day, the last one ending at `last`."""
-    return [
-        demand(value=p, days=1, id=f"day-{last - timedelta(days=i)}-{p}", at=last - timedelta(days=i))
-        for i, p in enumerate(reversed(peaks))
-    ]
-
-
-def test_four_weekly_imports_add_up():
-    weeks = [e for k in range(4) for e in days(*[5.0] * 7, last=NOW - timedelta(days=7 * k))]
-    assert evaluate(SIMPLER, weeks, context()).state is State.HOLDS
-    assert evaluate(SIMPLER, weeks[:21], context()).state is State.UNDECIDED
-
-
-def test_one_more_day_does_not_hide_the_28_before_it():
-    month = days(*[5.0] * 28, last=NOW - timedelta(days=1))
-    assert evaluate(SIMPLER, [*month, *days(5.0)], context()).state is State.HOLDS
-    assert evaluate(SIMPLER, [*month, *days(9.0)], context()).state is State.FAILS
-
-
-def test_a_peak_that_has_left_the_window_counts_no_more():
-    assert evaluate(SIMPLER, days(9.0, *[4.0] * 28), context()).state is State.HOLDS
-    assert evaluate(SIMPLER, days(9.0, *[4.0] * 27), context()).state is State.FAILS
-
-
-def test_old_and_future_windows_say_nothing_about_today():
-    assert evaluate(SIMPLER, [demand(at=NOW - timedelta(days=400))], context()).state is State.EXPIRED
-    v = evaluate(SIMPLER, [demand(at=NOW + timedelta(days=3))], context())
-    assert v.state is State.UNMEASURED
-    assert "lies ahead" in v.passed_over[0].reason
-
-
-@pytest.mark.parametrize("kind", [Kind.ENTERED, Kind.IMPORTED])
-def test_a_peak_that_somebody_typed_in_decides_nothing(kind):
-    assert evaluate(SIMPLER, [demand(value=4, kind=kind)], context()).state is State.UNMEASURED
-
-
 def test_a_failed_start_is_never_passed_over():
     """It could not even report its version, so its contract states less; it counts all the same."""
     silent = CONTRACT.model_copy(update={"observed": {"gpu": "NVIDIA GB10"}})
-    c = context(contracts={x.material_hash(): x for x in (CONTRACT, silent)})
+    c = context(contracts={x.full_hash(): x for x in (CONTRACT, silent)})
     condition = parse_condition("vllm: started is true")
 
     def start(i: int, value: int, contract: Contract) -> Evidence:
         return Evidence(id=f"s{i}", metric="started", value=value, unit="bool", kind=Kind.MEASURED, source=f"b{i}",
                         at=NOW - timedelta(hours=9 - i), candidate="vllm",
-                        contract=contract.material_hash())  # fmt: skip
+                        contract=contract.full_hash())  # fmt: skip
 
     for order in ((0, 1, 1), (1, 1, 0), (1, 0, 1)):
         pieces = [start(i, ok, CONTRACT if ok else silent) for i, ok in enumerate(order)]
@@ -369,8 +256,8 @@ GGUF = Contract(shared=SHARED, candidate=ASKED | {"engine": "ollama", "weight_fo
 
 def pair(baseline: Contract) -> tuple[list[Evidence], Context]:
     fast = [speed(v, i) for i, v in enumerate((440, 450, 460), 1)]
-    slow = [speed(v, i, "ollama", contract=baseline.material_hash()) for i, v in enumerate((120, 130, 125), 1)]
-    contracts = {CONTRACT.material_hash(): CONTRACT, baseline.material_hash(): baseline}
+    slow = [speed(v, i, "ollama", contract=baseline.full_hash()) for i, v in enumerate((120, 130, 125), 1)]
+    contracts = {CONTRACT.full_hash(): CONTRACT, baseline.full_hash(): baseline}
     return fast + slow, context(contracts=contracts)
 
 

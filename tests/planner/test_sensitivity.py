@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.sensitivity import flip_weights, rating_flips, reweighted, tie_weight, total, winner
+from planner.sensitivity import flip_weights, rating_flips, tie_weight, total, winner
 
 
 def test_flip_weight_by_hand() -> None:
@@ -42,6 +44,12 @@ SHARES = (
     .filter(any)
     .map(lambda p: {n: v / sum(p) for n, v in zip(NAMES, p, strict=True)})
 )
+
+
+def reweighted(weights: Mapping[str, float], criterion: str, value: float) -> dict[str, float]:
+    """The weights with one set to `value` and the others scaled so that all sum to 1."""
+    rest = 1 - weights[criterion]
+    return {c: value if c == criterion else w * (1 - value) / rest for c, w in weights.items()}
 
 
 @settings(max_examples=150)

@@ -81,7 +81,7 @@ def test_settings_count_in_every_leg() -> None:
 def test_every_range_has_a_reason_and_the_whole_is_quick() -> None:
     assert all(r.why and r.title and r.ends[0] != r.ends[1] for r in RANGES)
     tornado(nortia(), PLANS[1], GX10, CATALOG)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(5):
         tornado(nortia(), PLANS[1], GX10, CATALOG)
-    assert (time.perf_counter() - started) / 5 < 0.05  # about 10 ms
+    assert (time.process_time() - started) / 5 < 0.05  # about 10 ms

@@ -1,0 +1,83 @@
+"""How a figure decides: demand, by the seed's condition "real concurrency stays around 5" and its negative twins."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from planner.condition_line import parse_condition
+from planner.conditions import Evidence, Kind, State
+from planner.evaluate import evaluate
+from tests.planner.made import NOW, context
+
+SIMPLER = parse_condition("peak_in_flight max <= 5 over 28 days -> go simpler")
+
+
+def demand(value: float = 5, days: float = 28, coverage: float = 1.0, **more: object) -> Evidence:
+    return Evidence.model_validate({
+        "id": f"demand-{value}-{days}", "metric": "peak_in_flight", "statistic": "max", "value": value, "unit": "count",
+        "kind": Kind.OBSERVED, "source": "logs", "at": NOW, "window_days": days, "coverage": coverage,
+    } | more)  # fmt: skip
+
+
+def test_28_days_with_a_daily_peak_of_5_hold():
+    v = evaluate(SIMPLER, [demand()], context())
+    assert v.state is State.HOLDS
+    assert "observed over 28 days" in v.sentence
+
+
+@pytest.mark.parametrize(
+    ("piece", "state"),
+    [
+        (demand(value=6), State.FAILS),
+        (demand(days=14), State.UNDECIDED),
+        (demand(coverage=0.5), State.UNDECIDED),
+        (demand(spoiled_by=("clock-step: 9 ms",)), State.INVALID_RUN),
+        (demand(value=4, kind=Kind.MEASURED), State.UNMEASURED),
+    ],
+)
+def test_negative_twins_of_the_demand_condition(piece, state):
+    assert evaluate(SIMPLER, [piece], context()).state is state
+
+
+def test_a_newer_window_of_demand_replaces_the_older():
+    v = evaluate(SIMPLER, [demand(at=NOW - timedelta(days=30)), demand(value=8)], context())
+    assert v.state is State.FAILS
+
+
+def days(*peaks: float, last: datetime = NOW) -> list[Evidence]:
+    """One piece a day, the last one ending at `last`."""
+    return [
+        demand(value=p, days=1, id=f"day-{last - timedelta(days=i)}-{p}", at=last - timedelta(days=i))
+        for i, p in enumerate(reversed(peaks))
+    ]
+
+
+def test_four_weekly_imports_add_up():
+    weeks = [e for k in range(4) for e in days(*[5.0] * 7, last=NOW - timedelta(days=7 * k))]
+    assert evaluate(SIMPLER, weeks, context()).state is State.HOLDS
+    assert evaluate(SIMPLER, weeks[:21], context()).state is State.UNDECIDED
+
+
+def test_one_more_day_does_not_hide_the_28_before_it():
+    month = days(*[5.0] * 28, last=NOW - timedelta(days=1))
+    assert evaluate(SIMPLER, [*month, *days(5.0)], context()).state is State.HOLDS
+    assert evaluate(SIMPLER, [*month, *days(9.0)], context()).state is State.FAILS
+
+
+def test_a_peak_that_has_left_the_window_counts_no_more():
+    assert evaluate(SIMPLER, days(9.0, *[4.0] * 28), context()).state is State.HOLDS
+    assert evaluate(SIMPLER, days(9.0, *[4.0] * 27), context()).state is State.FAILS
+
+
+def test_old_and_future_windows_say_nothing_about_today():
+    assert evaluate(SIMPLER, [demand(at=NOW - timedelta(days=400))], context()).state is State.EXPIRED
+    v = evaluate(SIMPLER, [demand(at=NOW + timedelta(days=3))], context())
+    assert v.state is State.UNMEASURED
+    assert "lies ahead" in v.passed_over[0].reason
+
+
+@pytest.mark.parametrize("kind", [Kind.ENTERED, Kind.IMPORTED])
+def test_a_peak_that_somebody_typed_in_decides_nothing(kind):
+    assert evaluate(SIMPLER, [demand(value=4, kind=kind)], context()).state is State.UNMEASURED
