@@ -228,8 +228,7 @@ def cumulative(
         .encode(
             x=alt.X("seconds:Q", title=x_title, scale=alt.Scale(type="symlog")),
             y=alt.Y("share:Q", title=t("Share of requests"), axis=alt.Axis(format="%")),
-            color=alt.Color("name:N", sort=list(order), title=None, legend=alt.Legend(orient="top"),
-                            scale=alt.Scale(domain=list(order), range=list(OTHER_COLOURS[: len(order)]))),
+            color=_series(order, columns=2),
             tooltip=[alt.Tooltip("name:N", title=t("Policy")), alt.Tooltip("share:Q", title=t("Share"), format=".0%"),
                      alt.Tooltip("seconds:Q", title=x_title, format=",.3~g")],
         )
@@ -271,15 +270,24 @@ def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float
     return alt.layer(bands, mark).properties(height=STRIP_HEIGHT)
 
 
-def timeline(frame: pd.DataFrame, *, y_title: str, x_title: str = "Seconds since the repeat began") -> alt.Chart:
-    """A server metric over seconds; `frame` has t_s, value, name."""
+def _series(order: Sequence[str], columns: int = 0) -> alt.Color:
+    """The same colours for the same series in every chart of a section; a narrow chart's legend takes several rows."""
+    legend = alt.Legend(orient="top", columns=columns) if columns else alt.Legend(orient="top")
+    scale = alt.Scale(domain=list(order), range=list(OTHER_COLOURS[: len(order)]))
+    return alt.Color("name:N", sort=list(order), title=None, legend=legend, scale=scale)
+
+
+def timeline(
+    frame: pd.DataFrame, *, y_title: str, x_title: str = "Seconds since the repeat began", order: Sequence[str] = ()
+) -> alt.Chart:
+    """A server metric over seconds; `frame` has t_s, value, name. `order` fixes the colours of the names."""
     return (
         alt.Chart(frame)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("t_s:Q", title=t(x_title)),
+            x=alt.X("t_s:Q", title=t(x_title), scale=alt.Scale(nice=False)),
             y=alt.Y("value:Q", title=y_title),
-            color=alt.Color("name:N", title=None, legend=alt.Legend(orient="top")),
+            color=_series(order) if order else alt.Color("name:N", title=None, legend=alt.Legend(orient="top")),
             tooltip=["name:N", alt.Tooltip("t_s:Q", format=".1f"), alt.Tooltip("value:Q", format=",.3~g")],
         )
         .properties(height=220)

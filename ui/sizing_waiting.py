@@ -66,7 +66,7 @@ def _compared(key: str, units: int, sizing: Sizing, requirements: Requirements) 
     st.dataframe(_table(runs), hide_index=True, alt=t("Policies compared: first token, whole answer, goodput, cache"))
     said = _about(runs[0], process, spread)
     left, right = st.columns([6, 1], vertical_alignment="center")
-    left.caption(t("Planning speed. {said}", said=said))
+    left.caption(t("Planning speed. {said} Where policies agree, one line covers the other.", said=said))
     with right:
         explained(policies_derivation([run.summary for run in runs], sizing, requirements, units, said))
     _charts(runs, requirements)
@@ -140,7 +140,7 @@ def _table(runs: list[_Run]) -> pd.DataFrame:
                 t("Answer p95"): _duration(s.e2e_s.p95),
                 t("Goodput"): t("none came") if s.goodput is None else f"{s.goodput:.0%}",
                 t("Total output"): format_tok_s(s.output_tok_s), t("Preemptions"): f"{s.preemptions:,}",
-                t("KV cache, most held"): f"{s.kv_peak_share:.0%}",
+                t("KV peak"): f"{s.kv_peak_share:.0%}",
                 t("Queue"): t("grows") if grows(s) else t("steady"),
             }
         )  # fmt: skip
@@ -189,7 +189,8 @@ def _charts(runs: list[_Run], r: Requirements) -> None:
         for look in run.simulation.timeline
     ]
     if held:
-        chart = timeline(pd.DataFrame(held), y_title=t("KV cache held (%)"), x_title="Seconds of simulated time")
+        chart = timeline(pd.DataFrame(held), y_title=t("KV cache held (%)"), x_title="Seconds of simulated time",
+                         order=names)  # fmt: skip
         _draw(chart, t("KV cache held over simulated time, for each policy"))
 
 
