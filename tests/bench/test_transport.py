@@ -3,82 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.arrivals import upper_bounds
 from bench.exchange import ERROR_KINDS, Exchange, Framing, Origin, body_reads
 from bench.sse import read_answer
-from bench.transport import Pool, _proxy_in, error_message, fetch_json, request_bytes
+from bench.transport import Pool, _proxy_in, error_message, fetch_json
 from planner.errors import ServerError
 from tests.bench.helpers import free_port
-
-T = TypeVar("T")
-Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-
+from tests.bench.sockets import CHUNKED, against, chunk, event, get, replies
 
 HERE = Path(__file__).parent
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-def against(
-    handler: Handler, use: Callable[[Pool], Awaitable[T]], *, tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None,
-    **pool_options: Any,
-) -> T:  # fmt: skip
-    """Run `use` with a pool on a server whose every connection is `handler`; `tls` is the server's and the client's."""
-
-    async def go() -> T:
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                await handler(reader, writer)
-            except (ConnectionError, asyncio.IncompleteReadError):
-                pass
-            finally:
-                writer.transport.abort()
-
-        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls[0] if tls else None)
-        origin = Origin("https" if tls else "http", "127.0.0.1", server.sockets[0].getsockname()[1])
-        pool = Pool(origin, tls=tls[1] if tls else None, **pool_options)
-        try:
-            return await use(pool)
-        finally:
-            pool.close()
-            server.close()
-
-    return asyncio.run(go())
-
-
-async def get(pool: Pool, timeout_s: float = 5.0) -> Exchange:
-    return await pool.exchange(request_bytes(pool.origin, "GET", "/"), timeout_s=timeout_s)
-
-
-def replies(*parts: bytes, then_wait: bool = False) -> Handler:
-    """Answer the first request of a connection with these bytes, then close."""
-
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        for part in parts:
-            writer.write(part)
-            await writer.drain()
-        if then_wait:
-            await reader.read()
-        else:
-            writer.close()
-            await writer.wait_closed()
-
-    return handler
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def test_times_of_one_exchange_are_in_order() -> None:
@@ -229,102 +171,6 @@ def test_urls_give_scheme_host_and_port() -> None:
 
 def test_error_kinds_are_words_for_a_table() -> None:
     assert all(kind == kind.lower() and text for kind, text in ERROR_KINDS.items())
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-def event(text: str) -> bytes:
-    return chunk(b'data: {"choices": [{"delta": {"content": "%b"}}]}\n\n' % text.encode())
-
-
-class Writer(threading.Thread):
-    """A server for one request in a thread of its own, so that it writes while our loop is kept busy."""
-
-    def __init__(self, *parts: bytes, every_s: float = 0.0) -> None:
-        super().__init__()
-        self._parts, self._every_s = parts, every_s
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        self.written: list[float] = []  # just before each write
-        self.ended = 0.0  # just after the last one
-        self.head_sent, self.go_on, self.all_sent = threading.Event(), threading.Event(), threading.Event()
-
-    def run(self) -> None:
-        connection, _ = self._listening.accept()
-        with self._listening, connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.recv(65536)
-            connection.sendall(CHUNKED)
-            self.head_sent.set()
-            self.go_on.wait()
-            for part in self._parts:
-                self.written.append(time.monotonic())
-                connection.sendall(part)
-                time.sleep(self._every_s)
-            self.all_sent.set()
-            connection.sendall(b"0\r\n\r\n")
-            self.ended = time.monotonic()
-            connection.recv(1)
-
-
-def read_late(writer: Writer, **pool_options: Any) -> tuple[Exchange, float, Pool]:
-    """An exchange whose body arrives while the loop does something else; also when the loop was free again."""
-    writer.start()
-
-    async def use() -> tuple[Exchange, float, Pool]:
-        pool = Pool(Origin("http", "127.0.0.1", writer.port), **pool_options)
-        await pool.open(1)
-        running = asyncio.create_task(get(pool))
-        while not writer.head_sent.is_set():
-            await asyncio.sleep(0)
-        writer.go_on.set()
-        writer.all_sent.wait()  # the loop stands still here
-        until = pool.clock() + 0.02
-        while pool.clock() < until:
-            pass
-        exchange = await running
-        pool.close()
-        return exchange, until, pool
-
-    found = asyncio.run(use())
-    writer.join()
-    return found
-
-
-def test_a_busy_loop_does_not_move_the_time_of_arrival() -> None:
-    writer = Writer(event("a"))
-    exchange, free_again, pool = read_late(writer)
-    ((arrived, _),) = exchange.reads
-    # On loopback the kernel stamps inside the sender's call, 20 ms before the loop was free; 1 ms is for the clocks.
-    assert writer.written[0] - 0.001 <= arrived <= writer.ended + 0.001
-    assert arrived < free_again
-    assert pool.clock_facts()["kind"] == "kernel"
-
-
-def test_what_waited_unread_is_a_group_of_equal_times_whose_last_is_right() -> None:
-    writer = Writer(event("a"), event("b"), event("c"), every_s=0.02)
-    exchange, _, _ = read_late(writer)
-    times = [c.t for c in read_answer(exchange.reads).chunks]
-    assert upper_bounds(times) == (True, True, False)
-    assert writer.written[2] - 0.001 <= times[2] <= writer.ended + 0.001
-    assert all(t >= written - 0.001 for t, written in zip(times, writer.written, strict=True)), "bounds from above"
-
-
-def test_without_kernel_stamps_the_time_is_that_of_the_read_and_the_manifest_says_so() -> None:
-    exchange, free_again, pool = read_late(Writer(event("a")), kernel_stamps=False)
-    assert exchange.reads[0][0] >= free_again
-    facts = pool.clock_facts()
-    assert (facts["kind"], facts["stamped"]) == ("user-space", "when the event loop hands over a read")
-    assert facts["reads"] == facts["reads_without_kernel_stamp"] != "0"
-
-
-def test_a_full_receive_buffer_is_counted() -> None:
-    exchange, _, _ = read_late(Writer(*[chunk(b"x" * 40_000)] * 3))
-    assert exchange.full_reads > 0
-    assert len(exchange.body) == 120_000
-    assert read_late(Writer(event("a")))[0].full_reads == 0
 
 
 def test_the_manifest_names_the_path_and_a_proxy() -> None:
