@@ -84,11 +84,19 @@ def _name(p: MeasuredPoint) -> str:
     return f"{p.setting.engine}, {p.load_point}, run {p.run[:8]}"
 
 
+def _figure(evidence: str) -> str:
+    """A figure's id (run/load point/repeat/metric/statistic) as words; any other id as it is."""
+    parts = evidence.split("/")
+    if len(parts) != 5:
+        return evidence
+    return t("{point}, repeat {n}, run {run}", point=parts[1], n=parts[2], run=parts[0][:8])
+
+
 def _left_out(known: Calibration) -> None:
     """Figures that calibrate nothing, each with the reason."""
     rows = [
-        {t("Figure"): x.evidence, t("Left out"): how, t("Because"): x.reason}
-        for how, found in ((t("by the team"), known.excluded), (t("not usable"), known.passed_over))
+        {t("Figure"): _figure(x.evidence), t("Left out"): how, t("Because"): x.reason}
+        for how, found in ((t("by the team"), known.excluded), (t("by rule"), known.passed_over))
         for x in found
     ]
     if rows:
@@ -101,7 +109,7 @@ def _choice(ws: Workspace, known: Calibration, groups: Sequence[Group]) -> None:
     counted = {p.id: f"{_name(p)}: {p.ratio:.2f}" for g in groups for p in g.points}
     outliers = {o.point.id: f"{_name(o.point)}: {o.point.ratio:.2f}" for g in groups for o in g.outliers}
     taken_out = {x.evidence: x.reason for x in known.excluded}
-    labels = counted | outliers | {id: f"{id} ({reason})" for id, reason in taken_out.items()}
+    labels = counted | outliers | {id: f"{_figure(id)} ({reason})" for id, reason in taken_out.items()}
     if not labels:
         return
     with st.popover(t("Take a point out, or back in"), icon=":material/tune:"), st.form("calibration", border=False):
