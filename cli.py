@@ -19,7 +19,8 @@ from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.catalog_check import check_catalog
 from services.exporting import export_all
 from services.launches import Weights, start
-from services.own_models import add_model, find, summary
+from services.model_reading import find
+from services.own_models import add_model, summary
 from services.plans import draft_plan
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from planner.errors import FliplineError
-from services.own_models import Proposal, add_model, from_folder, from_hub, from_text, summary
+from services.model_reading import Proposal, from_folder, from_hub, from_text
+from services.own_models import add_model, summary
 from services.workspace import Workspace, now
 from ui.parts import flash, plain
 from ui.text import t

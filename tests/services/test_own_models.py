@@ -15,7 +15,8 @@ import pytest
 from planner.architecture import MODELLED
 from planner.errors import ConflictError, InputError
 from planner.memory import weight_bytes
-from services.own_models import ATTENTION, add_model, find, from_folder, from_hub, from_text, summary, tensor_bytes
+from services.model_reading import find, from_folder, from_hub, from_text, tensor_bytes
+from services.own_models import ATTENTION, add_model, summary
 from services.workspace import open_catalog
 from tests.planner.test_model_config import CONFIGS, LLAMA
 
