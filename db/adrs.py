@@ -13,8 +13,9 @@ from db.database import Database, to_text, to_time
 from db.snapshots import SnapshotStore
 from db.tables import AdrRow, DraftRow, EditRow
 from decisions import chain
-from decisions.edits import Accepted, Edit, Superseded, apply, current, edit_from_json, edit_to_json, propose
+from decisions.edits import Accepted, Edit, Superseded, edit_from_json, edit_to_json
 from decisions.record import Adr, SnapshotKind, Status
+from decisions.view import apply, current, propose
 from planner.errors import ConflictError, FliplineError, InputError, NotAllowed, UnknownName
 from planner.frozen import canonical_json
 

@@ -1,4 +1,4 @@
-"""What can happen to an ADR from "proposed" on: typed edits that only add; the present view is computed.
+"""What can happen to an ADR from "proposed" on: typed edits that only add; decisions/view.py computes what they give.
 
                   proposed ──> accepted ──> superseded | deprecated
     created ──>      │
@@ -9,29 +9,18 @@ Each edit class says in which statuses it is allowed and what it changes in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import date, datetime
-from functools import reduce
+from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, FlipCondition, Name, SnapshotRef, Status
-from decisions.record import draft as new_draft
 from planner.errors import InputError, NotAllowed
 from planner.faults import first_fault
 from planner.frozen import Frozen, canonical_json
 
 _OPEN = (Status.PROPOSED, Status.ACCEPTED)
 _ANY = tuple(s for s in Status if s is not Status.DRAFT)
-_WAY_OUT = {
-    Status.DRAFT: "Propose it first.",
-    Status.PROPOSED: "Accept or reject it first.",
-    Status.ACCEPTED: "An accepted ADR does not change: write a draft that supersedes it.",
-    Status.REJECTED: "Write a new draft.",
-    Status.SUPERSEDED: "Open the ADR that superseded it.",
-    Status.DEPRECATED: "Write a new draft.",
-}
 
 
 class _Edit(Frozen):
@@ -265,52 +254,6 @@ def edit_from_json(text: str, *, where: str = "edit") -> Edit:
         return _EDIT.validate_json(text)
     except ValidationError as e:
         raise InputError(first_fault(e), where=where) from None
-
-
-def apply(adr: Adr | None, edit: Edit) -> Adr:
-    """The view after one more edit.
-
-    Raises NotAllowed when the status does not permit it, or a needed reason is missing.
-    """
-    if edit.kind == "created":
-        if adr is not None:
-            raise NotAllowed("exists already and cannot be created again.", where=adr.name, fix=_WAY_OUT[adr.status])
-        return new_draft(edit.adr, edit.case, edit.text).model_copy(update={"updated_at": edit.at})
-    if adr is None:
-        raise NotAllowed(f"an ADR that was never created cannot be {edit.done}.", fix="Create it first.")
-    if adr.status not in edit.allowed_in:
-        raise NotAllowed(f"cannot be {edit.done}: it is {_standing(adr)}.", where=adr.name, fix=_WAY_OUT[adr.status])
-    if edit.needs_reason and not edit.reason.strip():
-        raise NotAllowed(f"cannot be {edit.done} without a reason.", where=adr.name, fix="Write one sentence why.")
-    return adr.model_copy(update={**edit.changes(adr), "updated_at": edit.at})
-
-
-def current(edits: Iterable[Edit]) -> Adr:
-    """The ADR as it stands after all edits, in their order.
-
-    Raises NotAllowed when an edit does not fit what stood before, or when there is none.
-    """
-    view: Adr | None = reduce(apply, edits, None)
-    if view is None:
-        raise NotAllowed("an ADR without edits is not a record.", fix="Propose the draft first.")
-    return view
-
-
-def propose(draft: Adr, *, at: datetime, author: str, reason: str = "") -> tuple[Created, Proposed]:
-    """The two edits that begin the record of a draft.
-
-    Raises NotAllowed when it is not a draft.
-    """
-    if draft.status != Status.DRAFT:
-        raise NotAllowed(f"cannot be proposed: it is {_standing(draft)}.", where=draft.name, fix=_WAY_OUT[draft.status])
-    created = Created(at=at, author=author, adr=draft.id, case=draft.case, text=draft.text)
-    return created, Proposed(at=at, author=author, reason=reason)
-
-
-def _standing(adr: Adr) -> str:
-    if adr.status == Status.ACCEPTED and adr.accepted_at is not None:
-        return f"accepted already, by {adr.accepted_by} on {adr.accepted_at:%Y-%m-%d}"
-    return str(adr.status)
 
 
 def _joined(old: tuple[SnapshotRef, ...], new: tuple[SnapshotRef, ...]) -> tuple[SnapshotRef, ...]:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from db.ids import new_id
 from db.store import open_store
-from decisions.edits import Commented, Rejected, current
+from decisions.edits import Commented, Rejected
 from decisions.record import Adr, Deployment, Status
+from decisions.view import current
 from planner.errors import ConflictError, InputError, NotAllowed, UnknownName
 from tests.db.made import NOW, a_store
 from tests.decisions.made import nortia

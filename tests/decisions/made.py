@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-from decisions.edits import Accepted, Edit, propose
+from decisions.edits import Accepted, Edit
 from decisions.flips import from_template
 from decisions.record import Adr, AdrText, Consequences, EvidenceRef, Option, People, SnapshotRef, draft
+from decisions.view import propose
 from planner.conditions import Context, Evidence, Kind
 
 NOW = datetime(2026, 9, 1, 9, 0, tzinfo=UTC)

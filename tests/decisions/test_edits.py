@@ -23,14 +23,12 @@ from decisions.edits import (
     Rejected,
     ReviewMoved,
     Superseded,
-    apply,
-    current,
     edit_from_json,
     edit_to_json,
-    propose,
-)  # fmt: skip
+)
 from decisions.flips import from_template
 from decisions.record import EvidenceRef, Fire, FlipCondition, Status
+from decisions.view import apply, current, propose
 from planner.conditions import Kind
 from planner.errors import InputError, NotAllowed, UnknownName
 from tests.decisions.made import NOW, accepted_edits, nortia, text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from decisions.edits import current
 from decisions.exports import Export, file_name, file_names, read_export
 from decisions.markdown import to_markdown
+from decisions.view import current
 from tests.decisions.made import accepted_edits
 
 ID = "01J0000000000000000NORTIA1"

@@ -4,9 +4,10 @@ from datetime import date
 
 import pytest
 
-from decisions.edits import ConditionFired, ConditionRetired, apply, current
+from decisions.edits import ConditionFired, ConditionRetired
 from decisions.flips import TEMPLATES, FlipState, fired_edit, from_template, judge_flips, new_events, states, template
 from decisions.record import Action, Fire, FlipCondition
+from decisions.view import apply, current
 from planner.conditions import Evidence, Kind
 from planner.errors import InputError, UnknownName
 from tests.decisions.made import NOW, SEEDS_FOUR, accepted_edits, context, nortia, observed_peak

@@ -12,12 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from decisions.edits import ConditionFired, ConditionRetired, Superseded, apply, current
+from decisions.edits import ConditionFired, ConditionRetired, Superseded
 from decisions.escaping import inline
 from decisions.exports import file_name
 from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
 from decisions.markdown import to_markdown
 from decisions.record import Adr, Consequences, Fire, FlipCondition, Option, People, draft
+from decisions.view import apply, current
 from planner.condition_line import parse_condition
 from planner.derivation import Derivation, DerivedInput
 from tests.decisions.made import NOW, SEEDS_FOUR, accepted_edits, context, nortia, observed_peak, text
