@@ -8,32 +8,12 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from planner.tornado import Leg, Tornado
+from ui.palette import DASHES, KIND_COLOURS, OTHER_COLOURS, REQUIRED_COLOUR, colours
 from ui.text import t
 
-ENGINE_COLOURS = {
-    "vllm": "#2563eb", "ollama": "#d97706", "llama-server": "#d97706", "sglang": "#059669",
-    "tensorrt_llm": "#9333ea", "tgi": "#64748b",
-}  # fmt: skip
-KIND_COLOURS = {
-    "bound": "#94a3b8", "coverage": "#5eead4", "planning": "#14b8a6", "simulated": "#a78bfa", "imported": "#d97706",
-    "engine-alone": "#0891b2",
-    "entered": "#ca8a04", "measured": "#059669", "observed": "#0d9488",
-}  # fmt: skip
-STATISTIC_COLOURS = {"p50": "#22c55e", "p95": "#3b82f6", "p99": "#f59e0b"}
-OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d")
-SIMULATED_COLOURS = ("#a78bfa", "#7c3aed", "#c084fc")
-# What a server answered is solid; what came from elsewhere is dashed; the emulator is dotted and hollow.
-DASHES = {
-    "measured": [1, 0], "observed": [1, 0], "imported": [9, 3], "entered": [9, 3], "planning": [5, 4],
-    "coverage": [5, 4], "bound": [5, 4], "simulated": [2, 3], "engine-alone": [5, 4],
-}  # fmt: skip
-REQUIRED_COLOUR = "#e5484d"
 HEIGHT = 340
 SMALL_HEIGHT = 280
 STRIP_HEIGHT = 120  # legend and axis included
-SIDE_COLOURS = ("#0d9488", "#d97706")  # of a tornado: less than as it stands, more
-TORNADO_ROOM = 0.6  # of the widest swing, at both sides, for the words of an end
 
 
 def _rule(value: float, label: str) -> alt.LayerChart:
@@ -60,18 +40,6 @@ def _log_axis(field: str, title: str, values: pd.Series) -> alt.Y:
     return alt.Y(field, title=title, scale=alt.Scale(type="log"), axis=axis)
 
 
-def _colours(series: Sequence[str]) -> list[str]:
-    """A colour each: of the kind, of the statistic, or of the engine whose name a series begins with."""
-    found, simulated = [], 0
-    for i, name in enumerate(series):
-        candidate, _, kind = name.rpartition(" ")
-        fixed = (KIND_COLOURS | STATISTIC_COLOURS | ENGINE_COLOURS).get(name)
-        if fixed is None and kind == "simulated":
-            fixed, simulated = SIMULATED_COLOURS[simulated % len(SIMULATED_COLOURS)], simulated + 1
-        found.append(fixed or ENGINE_COLOURS.get(candidate) or OTHER_COLOURS[i % len(OTHER_COLOURS)])
-    return found
-
-
 def against_concurrency(
     frame: pd.DataFrame, *, y: str, y_title: str, required: float | None = None, required_label: str = "",
     series: str = "kind", log: bool = False,
@@ -81,7 +49,7 @@ def against_concurrency(
     `frame` has the columns batch, `series`, `y` and optionally n, low, high. A range is drawn as a bar.
     """
     present = list(dict.fromkeys(frame[series]))
-    scale = alt.Scale(domain=present, range=_colours(present))
+    scale = alt.Scale(domain=present, range=colours(present))
     tooltip = [
         alt.Tooltip(f"{series}:N", title=t("Series")),
         alt.Tooltip("batch:Q", title=t("In flight")),
@@ -165,59 +133,6 @@ def memory_split(frame: pd.DataFrame) -> alt.Chart:
     )
 
 
-OUT_OF_REACH_ROOM = 1.25  # how far beyond the largest figure "out of reach" is drawn
-
-
-def tornado(found: Tornado, *, by_units: bool) -> alt.LayerChart:
-    """Bars from the answer as it stands to the answer at each end of an input's range, the widest input on top.
-
-    By units, or by speed per user. An end without an answer is drawn beyond all others and says so.
-    """
-
-    def answer(leg: Leg) -> float | None:
-        return leg.units if by_units else leg.user_tok_s
-
-    legs = [(swing, leg) for swing in found.swings for leg in (swing.low, swing.high)]
-    values = [v for leg in (found.base, *(leg for _, leg in legs)) if (v := answer(leg)) is not None]
-    beyond = max(values, default=1.0) * OUT_OF_REACH_ROOM if by_units else 0.0
-    base = answer(found.base)
-    middle = beyond if base is None else base
-    unit = t("units") if by_units else t("tok/s")
-    rows = []
-    for swing, leg in legs:
-        value = answer(leg)
-        if value == base:
-            continue
-        said = leg.problem or (t("out of reach") if value is None else f"{value:.3g} {unit}")
-        end = beyond if value is None else value
-        rows.append({"input": t(swing.title), "base": middle, "value": end, "label": f"{leg.label}: {said}",
-                     "why": t(swing.why), "side": "more" if end > middle else "less"})  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["input", "base", "value", "label", "why", "side"])
-    order = list(dict.fromkeys(frame["input"]))
-    title = t("Units by the planning value") if by_units else t("tok/s per user by the planning value")
-    low, high = min([middle, *frame["value"]]), max([middle, *frame["value"]])
-    room = TORNADO_ROOM * max(high - low, 0.1 * high)
-    x = alt.X(
-        "value:Q", title=title, scale=alt.Scale(domain=[low - room, high + room], nice=False),
-        axis=alt.Axis(grid=False, labelExpr="datum.value < 0 ? '' : datum.label"),
-    )  # fmt: skip
-    rows_ = alt.Chart(frame).encode(y=alt.Y("input:N", sort=order, title=None, axis=alt.Axis(labelLimit=260)))
-    bars = rows_.mark_bar(size=18).encode(
-        x=x, x2="base:Q",
-        color=alt.Color("side:N", scale=alt.Scale(domain=["less", "more"], range=list(SIDE_COLOURS)), legend=None),
-        tooltip=[alt.Tooltip("input:N", title=t("Input")), alt.Tooltip("label:N", title=t("At this end")),
-                 alt.Tooltip("why:N", title=t("Why this range"))],
-    )  # fmt: skip
-    words = [
-        rows_.transform_filter(f"datum.side == '{side}'").mark_text(
-            align=align, dx=dx, fontSize=11, color=SIDE_COLOURS[side == "more"], limit=260
-        ).encode(x=x, text="label:N")
-        for side, align, dx in (("less", "right", -5), ("more", "left", 5))
-    ]  # fmt: skip
-    rule = alt.Chart(pd.DataFrame({"base": [middle]})).mark_rule(color="#94a3b8").encode(x="base:Q")
-    return alt.layer(bars, rule, *words).properties(height=34 * max(1, len(order)) + 30)
-
-
 def cumulative(
     frame: pd.DataFrame, *, x_title: str, order: Sequence[str], limit: float | None = None
 ) -> alt.LayerChart:
@@ -252,7 +167,7 @@ def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float
             x=alt.X("low:Q", scale=x, title=x_title, axis=alt.Axis(format="d" if log else "%", grid=False)),
             x2="high:Q",
             color=alt.Color("name:N", title=None, legend=alt.Legend(orient="top"), scale=alt.Scale(
-                domain=[names[e] for e in order], range=_colours(order))),
+                domain=[names[e] for e in order], range=colours(order))),
             tooltip=[alt.Tooltip("name:N", title=t("Comes first")), alt.Tooltip("words:N", title=t("From, to"))],
         )
     )  # fmt: skip

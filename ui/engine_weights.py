@@ -12,7 +12,7 @@ import streamlit as st
 from planner.scoring import Score
 from planner.sensitivity import FlipWeight
 from planner.weighting import Weight
-from ui.charts import ENGINE_COLOURS, OTHER_COLOURS
+from ui.palette import ENGINE_COLOURS, OTHER_COLOURS
 from ui.parts import plain
 from ui.text import t
 from ui.words import criterion, rating

@@ -13,11 +13,11 @@ from planner.throughput import KINDS
 from planner.tornado import Tornado
 from planner.units import GB, format_gb
 from ui.charts import against_concurrency, memory_split
-from ui.charts import tornado as tornado_chart
 from ui.parts import explained, kind_badge
 from ui.sizing_controls import MONEY, ask_for, required_first_token
 from ui.sizing_figures import Figure, batch_lines, figures, leg_words
 from ui.text import t
+from ui.tornado_chart import tornado_chart
 
 BY_BOUND = ("completion_sequential", "completion_batched")
 
