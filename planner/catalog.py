@@ -1,4 +1,4 @@
-"""Facts about models, accelerators and engines, read from catalog/*.yaml: the only file reading in this room.
+"""Facts about models, accelerators and engines, read from catalog/*.yaml and from a team's own folder.
 
 A gap in the facts is None here and is asked for where it is needed; nothing is guessed while reading.
 """

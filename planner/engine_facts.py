@@ -1,4 +1,4 @@
-"""Engines as facts: the reader of catalog/engines and how its facts age. The schema is planner/engine_schema.py."""
+"""Engines as facts: how they age, which server a name means, and compute capability as numbers."""
 
 from __future__ import annotations
 

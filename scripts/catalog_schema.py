@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +15,7 @@ from planner.catalog import load_catalog  # noqa: E402
 from planner.engine_schema import PERFORMANCE_AXES  # noqa: E402
 from planner.frozen import Frozen  # noqa: E402
 from planner.weighting import CRITERIA  # noqa: E402
-from scripts.definitions import table  # noqa: E402
+from scripts.generated import table, write_or_check  # noqa: E402
 
 
 def classes(*modules: ModuleType) -> list[type[Frozen]]:
@@ -49,17 +48,5 @@ def blocks() -> dict[str, str]:
     }
 
 
-def render(text: str) -> str:
-    """The document with its blocks filled in."""
-    for name, body in blocks().items():
-        pattern = rf"<!-- {name} -->\n.*?<!-- /{name} -->"
-        text = re.sub(pattern, lambda _, n=name, b=body: f"<!-- {n} -->\n{b}\n<!-- /{n} -->", text, flags=re.DOTALL)
-    return text
-
-
 if __name__ == "__main__":
-    path = ROOT / "docs" / "catalog.md"
-    old = path.read_text(encoding="utf-8")
-    if "--check" in sys.argv:
-        sys.exit(0 if render(old) == old else "docs/catalog.md is not current: run python scripts/catalog_schema.py")
-    path.write_text(render(old), encoding="utf-8")
+    write_or_check(ROOT / "docs" / "catalog.md", blocks())

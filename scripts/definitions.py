@@ -13,6 +13,7 @@ from bundle.validity import RULES  # noqa: E402
 from planner.contract import FIELDS  # noqa: E402
 from planner.evaluate import ALL_OF, ANY_OF  # noqa: E402
 from planner.metrics import METRICS  # noqa: E402
+from scripts.generated import table, write_or_check  # noqa: E402
 
 STATES = (
     ("unmeasurable", "no metric, statistic or load point of the plan could ever decide it"),
@@ -24,12 +25,6 @@ STATES = (
     ("near", "decided, within the stated margin; says which side"),
     ("holds / fails", "the rest"),
 )
-
-
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def blocks() -> dict[str, str]:
@@ -55,17 +50,5 @@ def blocks() -> dict[str, str]:
     }
 
 
-def render(text: str) -> str:
-    """The document with its blocks filled in."""
-    for name, body in blocks().items():
-        pattern = rf"<!-- {name} -->\n.*?<!-- /{name} -->"
-        text = re.sub(pattern, lambda _, n=name, b=body: f"<!-- {n} -->\n{b}\n<!-- /{n} -->", text, flags=re.DOTALL)
-    return text
-
-
 if __name__ == "__main__":
-    path = ROOT / "docs" / "definitions.md"
-    old = path.read_text(encoding="utf-8")
-    if "--check" in sys.argv:
-        sys.exit(0 if render(old) == old else "docs/definitions.md is not current: run python scripts/definitions.py")
-    path.write_text(render(old), encoding="utf-8")
+    write_or_check(ROOT / "docs" / "definitions.md", blocks())
