@@ -96,7 +96,7 @@ def _check_events(text: str, name: str) -> None:
                     at_key.append(True)
             if len(open_nodes) > DEEPEST:
                 raise InputError(f"is nested deeper than {DEEPEST} levels.", where=at_line(name, line),
-                                 fix="Compare with a file of catalog/engines.")  # fmt: skip
+                                 fix="Write it flatter.")  # fmt: skip
     except yaml.YAMLError:
         parse(text, name)  # says what is wrong and on which line
 

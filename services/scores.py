@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import yaml
 from pydantic import ValidationError
 
 from planner.capacity import size
@@ -24,25 +23,31 @@ from planner.what_if_engine import (
     enough,
     outcomes,
 )
+from planner.yaml_files import LARGEST_FILE_BYTES, at_line, line_of, parse_guarded
 from services.workspace import Workspace
+
+COMPARE = "Compare with catalog/cases/nortia.yaml."
 
 
 def requirements_file(name: str, text: str) -> Requirements:
     """Requirements from YAML: a case file with the section `requirements`, or that section alone.
 
-    Raises InputError with the file and the first field that is wrong.
+    Raises InputError with the file, and the fields that are missing or the line of the first that is wrong.
     """
-    try:
-        data = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as e:
-        raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=name) from None
+    if len(text) > LARGEST_FILE_BYTES:
+        raise InputError(f"has {len(text):,} characters; requirements need a few hundred.", where=name, fix=COMPARE)
+    data = parse_guarded(text, name)
     fields = data.get("requirements", data) if isinstance(data, dict) else None
     if not isinstance(fields, dict):
-        raise InputError("holds no requirements.", where=name, fix="Compare with catalog/cases/nortia.yaml.")
+        raise InputError("holds no requirements.", where=name, fix=COMPARE)
     try:
         return Requirements.model_validate(fields)
     except ValidationError as e:
-        raise InputError(first_fault(e), where=name, fix="Compare with catalog/cases/nortia.yaml.") from None
+        missing = [".".join(map(str, f["loc"])) for f in e.errors() if f["type"] == "missing"]
+        if missing:
+            raise InputError(f"{', '.join(missing)} missing.", where=name, fix=COMPARE) from None
+        place = (*(("requirements",) if fields is not data else ()), *e.errors()[0]["loc"])
+        raise InputError(first_fault(e), where=at_line(name, line_of(text, place)), fix=COMPARE) from None
 
 
 def case_score(ws: Workspace, r: Requirements, adjust: Mapping[str, float] | None = None) -> Score:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 import cli
 from bundle.folder import pack
@@ -22,6 +23,8 @@ from services.verdicts import case_state
 from services.workspace import now, open_workspace
 from tests.bundle.made import bundle
 from ui import terminal
+
+SHIPPED = (Path(cli.__file__).parent / "catalog" / "cases" / "nortia.yaml").read_text(encoding="utf-8")
 
 
 class Ran(NamedTuple):
@@ -181,9 +184,8 @@ def test_score_names_roles_and_flip_weights(run: Cli) -> None:
 
 
 def test_score_reads_requirements_from_a_file(run: Cli, tmp_path: Path) -> None:
-    shipped = (cli.Path(cli.__file__).parent / "catalog" / "cases" / "nortia.yaml").read_text(encoding="utf-8")
     few = tmp_path / "few.yaml"
-    few.write_text(shipped.replace("peak_users_max: 50", "peak_users_max: 3").replace("peak_users_min: 20",
+    few.write_text(SHIPPED.replace("peak_users_max: 50", "peak_users_max: 3").replace("peak_users_min: 20",
                    "peak_users_min: 1"), encoding="utf-8")  # fmt: skip
     ran = run("score", "--case", str(few))
     assert ran.code == 0
@@ -193,9 +195,15 @@ def test_score_reads_requirements_from_a_file(run: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("peak_users_min: twenty\n", r"bad\.yaml: peak_users_min"),
+        (SHIPPED.replace("peak_users_min: 20", "peak_users_min: twenty"), r"bad\.yaml, line 8: peak_users_min: input"),
         ("- 1\n", r"bad\.yaml: holds no requirements"),
-        ("a: [1\n", r"bad\.yaml: is not YAML"),
+        ("a: [1\n", r"bad\.yaml, line \d: is not readable as YAML"),
+        ("requirements: {peak_users_max: 3}\n", r"bad\.yaml: peak_users_min, user_tok_s_promise, .*hardware missing"),
+        ("requirements: {x: 2026-13-45}\n", r"bad\.yaml: is not readable as YAML: month must be in"),
+        ("a: &a 1\nb: *a\n", r"bad\.yaml, line 1: uses an anchor or alias"),
+        ("a: !!python/object/apply:os.system ['id']\n", r"bad\.yaml, line 1: .*could not determine a constructor"),
+        ("a: " + "[" * 50 + "]" * 50 + "\n", r"bad\.yaml, line 1: is nested deeper than 20 levels"),
+        ("a: " + "x" * 1_100_000, r"bad\.yaml: has 1,100,003 characters"),
         (None, "cannot be read"),
     ],
 )
@@ -207,6 +215,42 @@ def test_a_faulty_requirements_file_is_one_sentence(run: Cli, tmp_path: Path, te
     assert ran.code == 2
     assert re.search(words, ran.err)
     assert ran.err.count("\n") == 1
+
+
+def test_launch_prints_the_file_alone_so_that_it_can_be_piped(run: Cli) -> None:
+    ran = run("launch", "--case", "nortia", "--engine", "vllm", "--form", "k8s", "--purpose", "production")
+    assert (ran.code, ran.err) == (0, "")
+    kinds = [o["kind"] for o in yaml.safe_load_all(ran.out)]
+    assert kinds == ["Deployment", "Service", "NetworkPolicy"]
+    assert "# Why each setting has its value:" in ran.out
+    script = run("launch", "--case", "nortia", "--engine", "llama-server", "--gguf", "/srv/models/b.gguf").out
+    assert script.startswith("#!/bin/sh\n") and "exec llama-server \\\n  -m /srv/models/b.gguf" in script
+    data = json.loads(run("launch", "--case", "nortia", "--engine", "sglang", "--json").out)
+    assert data["form"] == "bare" and data["launch"]["argv"][:2] == ["sglang", "serve"]
+    assert all(f["why"] for f in data["launch"]["flags"])
+
+
+def test_launch_writes_every_file_and_says_what_is_still_to_do(run: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "start"
+    ran = run("launch", "--case", "nortia", "--engine", "tensorrt_llm", "--form", "docker", "--out", str(target))
+    assert ran.code == 0
+    assert {p.name for p in target.iterdir()} == {"run-tensorrt-llm.sh", "tensorrt_llm.yaml"}
+    assert yaml.safe_load((target / "tensorrt_llm.yaml").read_text())["return_perf_metrics"] is True
+    assert "! Digest not known: pin it before use" in ran.out and "max_batch_size" in ran.out
+    assert "daily use" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--engine", "vlm"), "Did you mean 'vllm'"),
+        (("--engine", "vllm", "--out", "/proc/here"), "/proc/here: cannot be written"),
+    ],
+)
+def test_a_launch_that_cannot_be_made_is_one_sentence(run: Cli, words: tuple[str, ...], sentence: str) -> None:
+    ran = run("launch", "--case", "nortia", *words)
+    assert ran.code == 2
+    assert sentence in ran.err and ran.err.count("\n") == 1
 
 
 def test_plan_is_a_file_that_bench_reads(run: Cli, tmp_path: Path) -> None:
