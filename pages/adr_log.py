@@ -12,10 +12,9 @@ from decisions.record import Status
 from planner.frozen import sha256_of
 from planner.metrics import quantity
 from services.decisions import answer_fire, comment
-from services.deployments import candidate_of, deploy
 from services.exporting import export_all, export_markdown
 from services.verdicts import CaseState, judge_adr
-from services.workspace import now
+from ui.adr_view import in_production, written_part
 from ui.cached import state as read_state
 from ui.cached import workspace
 from ui.parts import (
@@ -23,7 +22,6 @@ from ui.parts import (
     go_to,
     head,
     judged,
-    kind_badge,
     nearness,
     next_step,
     plain,
@@ -142,38 +140,6 @@ def what_happened(edit: Edit) -> str:
     return ""
 
 
-def in_production() -> None:
-    """What runs in production, and a form to record what went there: conditions are held against it from then on."""
-    st.markdown(f"**{t('In production')}**")
-    for d in reversed(of_case.deployments):
-        words = t("{what} {version} since {day}, recorded by {who}", what=plain(d.candidate),
-                  version=plain(d.engine_version), day=f"{d.since:%Y-%m-%d}", who=plain(d.by))  # fmt: skip
-        st.markdown(f"- {words}")
-    if not of_case.deployments:
-        st.markdown(t("Nothing is recorded: conditions are held against the plan that was decided on."))
-    candidates = [c.id for c in of_case.plan.candidates] if of_case.plan else []
-    if not candidates:
-        return
-    recording = st.expander(t("Record what went into production"), icon=":material/rocket_launch:")
-    with recording, st.form(f"deploy-{adr_id}", border=False):
-        a, b, c = st.columns(3)
-        chosen = candidates.index(candidate_of(of_case, adr))
-        candidate = a.selectbox(t("Candidate"), candidates, index=chosen, key=f"deploy-who-{adr_id}")
-        version = b.text_input(t("Engine version"), key=f"deploy-version-{adr_id}", placeholder="0.33.0")
-        since = c.date_input(t("In production since"), now().date(), max_value=now().date(), format="YYYY-MM-DD",
-                             key=f"deploy-since-{adr_id}")  # fmt: skip
-        a, b, c = st.columns(3)
-        image = a.text_input(t("Image digest, if any"), key=f"deploy-image-{adr_id}", placeholder=t("sha256:…"))
-        flags = b.text_input(t("Flags"), key=f"deploy-flags-{adr_id}", placeholder=t("--max-num-seqs 16"))
-        revision = c.text_input(t("Model revision"), key=f"deploy-revision-{adr_id}")
-        if st.form_submit_button(t("Record"), icon=":material/rocket_launch:") and (name := signed()):
-            with shown_errors():
-                deploy(ws, adr.case, candidate=candidate, since=since, engine_version=version, by=name,
-                       image=image, flags=flags, model_revision=revision)  # fmt: skip
-                flash(t("It is recorded. Conditions are held against what runs."))
-                st.rerun()
-
-
 today, record, history, verdicts, integrity = st.tabs(
     [t("Conditions today"), t("Record"), t("History"), t("Verdicts in time"), t("Integrity and export")]
 )
@@ -201,29 +167,10 @@ with today:
         if flip.retired:
             st.caption(f"{t('Retired')}: {plain(flip.id)} `{flip.in_words()}`")
     if adr.status is Status.ACCEPTED:
-        in_production()
+        in_production(ws, of_case, adr)
 
 with record:
-    st.markdown(plain(adr.context).replace("\n", "\n\n"))
-    for heading, entries in ((t("Drivers"), adr.drivers), (t("Options"), [o.title for o in adr.options])):
-        st.markdown(f"**{heading}**\n\n" + "\n".join(f"- {plain(e)}" for e in entries))
-    st.markdown(f"**{t('Chosen')}:** {plain(adr.chosen) or t('nothing yet')}: {plain(adr.outcome)}")
-    good, neutral, bad = adr.consequences.good, adr.consequences.neutral, adr.consequences.bad
-    for words, entries in ((t("Good"), good), (t("Neutral"), neutral), (t("Bad"), bad)):
-        for entry in entries:
-            st.markdown(f"- {words}: {plain(entry)}")
-    if adr.confirmation:
-        st.markdown(f"**{t('Confirmation')}**\n\n" + plain(adr.confirmation).replace("\n", "\n\n"))
-    people = adr.people
-    for words, who in (
-        (t("Decide"), people.decided),
-        (t("Consulted"), people.consulted),
-        (t("Informed"), people.informed),
-    ):
-        st.markdown(f"{words}: {plain(', '.join(who)) or '–'}")
-    st.markdown(t("Review on {day}", day=adr.review_on or t("no date")))
-    for piece in adr.evidence:
-        st.markdown(f"- {kind_badge(piece.kind)} {plain(piece.says)} `{piece.sha256[:12]}`")
+    written_part(adr)
 
 edits = ws.store.adrs.edits(adr_id)
 with history:
