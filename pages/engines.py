@@ -5,11 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from planner.errors import FliplineError
+from planner.rereads import rereads
 from services.scores import case_proposals, case_score, case_what_if
 from services.workspace import now
 from ui.cached import workspace
 from ui.engine_evidence import against_today, compare, evidence
-from ui.engine_proposals import proposals
+from ui.engine_proposals import proposals, read_again
 from ui.engine_ranking import bars, cards, gate_table
 from ui.engine_weights import single_ratings, weights
 from ui.engine_what_if import what_if
@@ -109,7 +110,14 @@ def take(proposal: str) -> None:
 
 
 proposals(case_proposals(r, by_rules), state.plan, take, "take")
+read_again(rereads(by_rules))
 if taken := taken_proposals(state.case.slug):
-    go_to("poc-plan", t("Taken in: {names}. The draft holds them; save it there:", names=plain(", ".join(taken))))
+    go_to(
+        "poc-plan",
+        t(
+            "Taken in: {names}. The draft holds them in this browser tab until you save it there:",
+            names=plain(", ".join(taken)),
+        ),
+    )
 
 next_step("engines")

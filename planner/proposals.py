@@ -171,9 +171,8 @@ def _thin(r: Requirements, scored: Score) -> Sequence[Proposal]:
         return []
     first = scored.of(scored.favourite)
     flips = {(f.engine, f.criterion): f.winner for f in scored.rating_flips}
-    close = [c for c in scored.ranking if c.engine == first.engine or c.advice.role in ("challenger", "re-examine")]
     found: list[tuple[float, Proposal]] = []
-    for c in close:
+    for c in close_engines(scored):
         for p in c.contributions:
             if p.weight <= 0 or p.criterion not in PROBES:
                 continue
@@ -182,6 +181,13 @@ def _thin(r: Requirements, scored: Score) -> Sequence[Proposal]:
                 rival = other if c.engine == first.engine else first.engine
                 found.append((p.weight, _probe(r, scored, c, p, rival)))
     return [proposal for _, proposal in sorted(found, key=lambda x: -x[0])]
+
+
+def close_engines(scored: Score) -> tuple[ScoredCandidate, ...]:
+    """The favourite and those that could come before it."""
+    return tuple(
+        c for c in scored.ranking if c.engine == scored.favourite or c.advice.role in ("challenger", "re-examine")
+    )
 
 
 def _is_thin(p: Contribution) -> bool:

@@ -17,7 +17,9 @@ from ui.parts import plain, state_badge
 from ui.text import t
 from ui.words import GATES, better_worse, criterion, rating
 
-CELL_PX = 70
+CELL_PX, LETTER_PX, MARGIN_PX = 70, 8, 24
+# A heading has to fit its column; the drawer names the engine in full.
+SHORT = {"Hugging Face TGI": "TGI"}
 NOT_HIGH = {"medium": "◐", "low": "○", "unknown": ""}  # marks beside a rating; high confidence has none
 
 
@@ -55,12 +57,17 @@ def _cells(
     st.dataframe(
         frame, key=f"{key}-cells", on_select=open_cell, selection_mode="single-cell",
         height=36 * (len(criteria) + 1), alt=t("Rating of each engine by criterion"),
-        column_config={name: st.column_config.Column(width=CELL_PX) for name in names.values()},
+        column_config={name: _column(SHORT.get(name, name)) for name in names.values()},
     )  # fmt: skip
     st.caption(
         t("Click a rating for its evidence; the heaviest criteria stand on top. Anchors: ○○○ none, ●○○ limited, "
           "●●○ good, ●●● excellent; ??? not known. ◐ medium confidence, ○ low.")
     )  # fmt: skip
+
+
+def _column(label: str) -> object:
+    """A column as wide as its heading, which is never cut off."""
+    return st.column_config.Column(label, width=max(CELL_PX, LETTER_PX * len(label) + MARGIN_PX))
 
 
 def _cell(p: Contribution) -> str:

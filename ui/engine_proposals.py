@@ -9,6 +9,7 @@ import streamlit as st
 from planner.condition_line import format_condition
 from planner.poc import Plan
 from planner.proposals import Proposal
+from planner.rereads import Reread
 from ui.parts import plain
 from ui.text import t
 from ui.words import in_words
@@ -46,3 +47,11 @@ def proposals(asked: Sequence[Proposal], plan: Plan | None, take: Callable[[str]
                 )
     if not asked:
         st.markdown(t("Every gate is settled and no rating is thin enough to need a test of its own."))
+
+
+def read_again(thin: Sequence[Reread]) -> None:
+    """Ratings that no load settles, each with its source."""
+    if thin:
+        st.markdown(t("Read again or tried by hand before a decision, since no load settles it:"))
+        for r in thin:
+            st.markdown(f"- {plain(in_words(r.sentence))}")

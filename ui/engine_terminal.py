@@ -6,6 +6,7 @@ from typing import Any
 
 from planner.condition_line import format_condition
 from planner.proposals import Proposal
+from planner.rereads import rereads
 from planner.scoring import Contribution, Score
 from planner.what_if_engine import Strip
 from services.scores import WhatIf
@@ -33,6 +34,8 @@ def print_score(scored: Score, found: WhatIf, asked: tuple[Proposal, ...]) -> No
     table("Proposals for the plan", ("id", "why", "asks"), [
         (p.id, p.why, "\n".join(format_condition(c) for c in p.hypothesis.conditions)) for p in asked
     ])  # fmt: skip
+    for r in rereads(scored):
+        say(f"Read again: {r.sentence}")
 
 
 def score_json(scored: Score, found: WhatIf, asked: tuple[Proposal, ...]) -> dict[str, Any]:
@@ -49,6 +52,7 @@ def score_json(scored: Score, found: WhatIf, asked: tuple[Proposal, ...]) -> dic
             ],
         },
         "proposals": [{"id": p.id, **p.model_dump(mode="json")} for p in asked],
+        "read_again": [r.model_dump(mode="json") for r in rereads(scored)],
     }
 
 

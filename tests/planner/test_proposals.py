@@ -9,6 +9,7 @@ from planner.engine_schema import Engine
 from planner.planning import candidate_of
 from planner.proposals import SHARED_POINT, Proposal, propose
 from planner.requirements import Requirements
+from planner.rereads import rereads
 from planner.scoring import score
 from tests.planner.test_scoring import ENGINES, GB10, NORTIA, without_rating
 
@@ -76,6 +77,26 @@ def test_no_two_proposals_test_the_same_and_ids_are_their_own(change: dict[str, 
 def test_an_air_gap_nobody_tried_is_asked_without_network() -> None:
     asked = proposals(NORTIA.model_copy(update={"air_gap": True}))
     assert asked["P-ollama-air"].hypothesis.method == "Without network, from files carried in."
+
+
+def test_a_thin_rating_that_no_load_settles_is_read_again_and_proposes_nothing() -> None:
+    engines = without_rating("sglang", "ease_of_install")
+    scored = score(NORTIA, engines, compute_capability=GB10)
+    (asked,) = rereads(scored)
+    assert (asked.engine, asked.criterion) == ("sglang", "ease_of_install")
+    assert asked.sentence.startswith("ease of install of SGLang is not known, and no load tells it: read or try it")
+    assert not any("ease" in p.id for p in propose(NORTIA, scored))
+    # Ours rests on documents there, which can prove what they say of themselves.
+    assert rereads(score(NORTIA, ENGINES, compute_capability=GB10)) == ()
+
+
+def test_hearsay_is_read_again_with_its_source() -> None:
+    vllm = ENGINES["vllm"]
+    heard = vllm.axes["release_cadence"].model_copy(update={"evidence_kind": "reported", "source": ("a thread",)})
+    own = {**ENGINES, "vllm": vllm.model_copy(update={"axes": {**vllm.axes, "release_cadence": heard}})}
+    (asked,) = rereads(score(NORTIA, own, compute_capability=GB10))
+    assert "is rated 2 of 3 (reported, medium confidence)" in asked.sentence
+    assert asked.sentence.endswith("(a thread).")
 
 
 def test_candidates_in_a_plan_have_no_underscore() -> None:
