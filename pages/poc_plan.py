@@ -5,12 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from planner.condition_line import format_condition
-from planner.contract import FIELDS
 from planner.engine_facts import server
 from planner.errors import FliplineError
 from planner.launch import LaunchPlan, fairness
-from planner.poc import Plan
 from planner.units import format_duration
 from services.launches import Weights
 from services.plans import (
@@ -20,7 +17,6 @@ from services.plans import (
     choices_of,
     draft_plan,
     save_plan,
-    unstated_fields,
     upload_plan,
 )
 from services.scores import case_proposals, case_score
@@ -28,6 +24,7 @@ from ui import launch_forms
 from ui.cached import workspace
 from ui.engine_proposals import proposals
 from ui.parts import flash, go_to, head, kind_badge, next_step, plain, shown_errors
+from ui.plan_view import commands, contract, hypotheses, stages
 from ui.session import open_case, signed, take_proposal, taken_proposals
 from ui.text import t
 
@@ -77,80 +74,6 @@ def choices_form() -> PlanChoices:
     return PlanChoices(revision.strip(), gguf.strip(), place, starts, repeats, requests, proposals_in)
 
 
-def hypotheses(plan: Plan) -> None:
-    """Each hypothesis with its conditions as lines, what is expected, and what follows from a no."""
-    for h in plan.hypotheses:
-        with st.container(border=True):
-            st.markdown(f"**{plain(h.id)}** {plain(h.statement)}")
-            st.code("\n".join(format_condition(c) for c in h.conditions), language=None)
-            if h.warning:
-                st.warning(plain(h.warning), icon=":material/report:")
-            elif h.expectation:
-                st.markdown(t("Expected: {what}", what=plain(h.expectation)))
-            st.markdown(
-                t("How: {method} **If rejected:** {rejected}", method=plain(h.method), rejected=plain(h.if_rejected))
-            )
-
-
-def stages(plan: Plan) -> None:
-    """Two stages and the load points that they run."""
-    for s in plan.stages:
-        st.markdown(t("**Stage {name}** {why} Points: {points}.", name=plain(s.name), why=plain(s.why),
-                      points=plain(", ".join(s.points))))  # fmt: skip
-        if s.rule:
-            st.markdown(
-                t("Rule: {setting} is the largest point of stage {stage} at which this holds:",
-                  setting=f"`{s.rule.setting}`", stage=plain(s.rule.from_stage))
-            )  # fmt: skip
-            st.code(format_condition(s.rule.keeps), language=None)
-    points = [
-        {
-            t("Point"): p.name,
-            t("Load"): plain(p.in_words())
-            if p.shape not in ("closed", "open")
-            else t("{n} in flight", n=p.in_flight)
-            if p.in_flight
-            else t("{rate:g} requests/s, {arrival}", rate=p.rate_per_s, arrival=t(p.arrival)),
-            t("Prompt (tokens)"): p.input_tokens,
-            t("Answer (tokens)"): p.output_tokens,
-            t("Shared prefix"): f"{p.shared_prefix:.0%}",
-            t("Requests"): p.requests,
-            t("Warm-up"): p.warmup_requests,
-        }
-        for p in plan.load_points
-    ]
-    st.dataframe(pd.DataFrame(points), hide_index=True, alt=t("Load points of the plan"))
-
-
-def contract(plan: Plan) -> None:
-    """Every field of the contract, who states it, and what each candidate says."""
-    open_fields = unstated_fields(plan)
-    if open_fields:
-        st.warning(
-            t("Not stated: {fields}. An unstated field is not equal: a comparison of two candidates is refused until "
-              "it is stated.", fields=plain(", ".join(open_fields))),
-            icon=":material/report:",
-        )  # fmt: skip
-    if plan.declared_differences:
-        st.markdown(
-            t("Declared beforehand as different: {fields}. Ratios name them.",
-              fields=plain(", ".join(plan.declared_differences)))
-        )  # fmt: skip
-    missing = t("not stated")
-    rows = []
-    for f in FIELDS:
-        if f.part == "observed":
-            continue
-        said = {
-            c.id: (plan.shared_contract if f.part == "shared" else c.contract).get(f.name) or missing
-            for c in plan.candidates
-        }
-        rows.append({t("Field"): f.name, **said, t("Between candidates"): t(f.between), t("Meaning"): t(f.meaning)})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Measurement contract, a column per candidate"))
-    seen = ", ".join(f.name for f in FIELDS if f.part == "observed")
-    st.caption(t("Recorded by the instrument at each start: {fields}.", fields=plain(seen)))
-
-
 def launch_form(launch: LaunchPlan, note: str) -> None:
     """One start command with the reason for every flag."""
     st.markdown(f"**{plain(launch.engine)} {plain(launch.version)}** {note}")
@@ -189,15 +112,6 @@ def fair(drafted: Drafted) -> None:
         for row in fairness(servers)
     ]
     st.table(pd.DataFrame(rows).fillna("–").set_index(t("Default")), border="horizontal")
-
-
-def commands(plan: Plan) -> None:
-    """The start commands as the stored plan carries them."""
-    for c in plan.candidates:
-        st.markdown(f"**{plain(c.id)}** ({t(c.role)}) {plain(c.engine)}")
-        st.code(
-            " ".join(c.launch.command) or t("attached at {url}", url=c.launch.url), language="bash", wrap_lines=True
-        )
 
 
 if stored:

@@ -9,9 +9,9 @@ from planner.condition_line import format_test
 from planner.conditions import Verdict
 from planner.metrics import quantity
 from services.verdicts import judge_hypotheses, judge_levels, users_served
-from ui.cached import requests_of, telemetry_of, workspace
-from ui.charts import against_concurrency, as_csv, svg, timeline
-from ui.parts import go_to, head, kind_badge, next_step, plain, shown_errors, state_badge
+from ui.charts import against_concurrency, as_csv, svg
+from ui.parts import go_to, head, kind_badge, next_step, plain, state_badge
+from ui.run_view import one_run
 from ui.session import open_case
 from ui.text import t
 from ui.views import (
@@ -24,12 +24,10 @@ from ui.views import (
     outcomes_frame,
     results_frame,
     speed_frame,
-    telemetry_frame,
     ttft_frame,
 )
 from ui.words import metrics_in_words
 
-ws = workspace()
 state = open_case()
 case, r, plan = state.case, state.requirements, state.plan
 
@@ -230,52 +228,5 @@ if ratios.empty:
 else:
     st.dataframe(ratios, hide_index=True, width="content", alt=t("Measured throughput over the bound"))
 
-started = [run for run in state.runs if run.status != "failed"]
-if started:
-    st.subheader(t("One run in time"))
-    a, b, c = st.columns(3)
-    names = {
-        run.sha256: t("{who} stage {stage} start {n} · {kind} · {at}", who=run.candidate, stage=run.stage, n=run.start,
-                      kind=t(run.kind.value), at=run.created_at[:16].replace("T", " "))
-        for run in started
-    }  # fmt: skip
-    sha = a.selectbox(t("Run"), list(names), format_func=names.get, key=f"run-{case.slug}", index=len(names) - 1)
-    with shown_errors():
-        requests = requests_of(sha)
-        points = list(dict.fromkeys(requests["point"])) if not requests.empty else []
-        point_shown = b.selectbox(t("Load point"), points, key=f"point-{sha[:12]}")
-        of_point = requests[requests["point"] == point_shown] if points else requests
-        repeats = list(dict.fromkeys(of_point["repeat"])) if points else []
-        repeat = c.selectbox(t("Repeat"), repeats, key=f"repeat-{sha[:12]}-{point_shown}")
-        telemetry = telemetry_of(sha)
-        left, right = st.columns(2)
-        for column, title, metrics, unit in (
-            (left, t("Requests running and waiting"), ("running", "waiting"), t("requests")),
-            (right, t("KV cache in use"), ("kv_use",), t("share")),
-        ):
-            with column:
-                st.markdown(f"**{title}**")
-                frame = telemetry_frame(telemetry, point_shown, repeat, metrics)
-                if frame.empty:
-                    st.markdown(t("Not measured: the server showed no such metric."))
-                else:
-                    st.altair_chart(timeline(frame, y_title=unit), alt=title)
-        if points:
-            st.markdown(f"**{t('Requests')}** · {t('failed first, then the slowest first token')}")
-            worst = of_point[of_point["repeat"] == repeat].drop(columns=["point", "repeat"])
-            worst = worst.assign(failed=worst["outcome"] != "ok").sort_values(
-                ["failed", "ttft_ms"], ascending=[False, False]
-            )
-            st.dataframe(
-                worst.drop(columns="failed"), hide_index=True, height=260, alt=t("Requests of this load point"),
-                column_config={
-                    "request": t("Request"), "outcome": t("Outcome"), "error": t("Error"),
-                    "scheduled_s": st.column_config.NumberColumn(t("Scheduled (s)"), format="%.2f"),
-                    "ttft_ms": st.column_config.NumberColumn(t("TTFT (ms)"), format="%.0f"),
-                    "user_tok_s": st.column_config.NumberColumn(t("Speed (tok/s)"), format="%.1f"),
-                    "e2e_ms": st.column_config.NumberColumn(t("Complete (ms)"), format="%.0f"),
-                    "output_tokens": st.column_config.NumberColumn(t("Output (tokens)")),
-                },
-            )  # fmt: skip
-
+one_run(state)
 next_step("results")
