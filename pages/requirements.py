@@ -10,7 +10,7 @@ from planner.requirements import PRESETS, ModelPlan, Requirements, contradiction
 from services.cases import begin_case, changes, requirements_from, save_requirements
 from ui.cached import workspace
 from ui.parts import flash, go_to, head, next_step, plain, shown_errors
-from ui.session import open_case, signed
+from ui.session import open_case, open_next, signed
 from ui.text import t
 from ui.traffic import show as show_traffic
 
@@ -225,7 +225,8 @@ with (
     if st.form_submit_button(t("Begin")) and (name := signed()):
         with shown_errors():
             case = begin_case(ws, title, r, name)
-            flash(t("'{title}' is begun; choose it in the sidebar.", title=case.title))
+            open_next(case.slug)
+            flash(t("'{title}' is begun and open: change its requirements below.", title=plain(case.title)))
             st.rerun()
 
 next_step("requirements")

@@ -13,6 +13,7 @@ from planner.conditions import STANDING, Evidence, Kind, Verdict
 from planner.derivation import UNKNOWN, Derivation
 from planner.errors import NotAllowed
 from planner.frozen import sha256_of
+from planner.metrics import METRICS, quantity
 from planner.scoring import Score
 from services.scores import case_score
 from services.verdicts import KNOWN_BY, CaseState, HypothesisVerdict, judge_hypotheses, users_served
@@ -153,7 +154,9 @@ def _evidence_refs(ws: Workspace, state: CaseState) -> tuple[EvidenceRef, ...]:
 
 def _ref(e: Evidence, sha256: str, run: str | None) -> EvidenceRef:
     where = f" at {e.load_point}" if e.load_point else ""
-    says = f"{e.candidate + ': ' if e.candidate else ''}{e.metric} {e.statistic}{where} = {e.value:.6g} {e.unit}"
+    statistic = "" if e.statistic == "value" else f" {e.statistic}"
+    figure = f"{METRICS[e.metric].name}{statistic}{where} = {quantity(e.value, e.unit)}"
+    says = f"{e.candidate + ': ' if e.candidate else ''}{figure}"
     if e.note:
         says += f" ({e.note})"
     return EvidenceRef(id=e.id, sha256=sha256, run=run, kind=e.kind, says=says)

@@ -56,7 +56,7 @@ def changed_question(asked: Question, model: Model, key: str) -> Question:
         help=t("How far a unit is loaded at most; the rest absorbs bursts. Counts for requests per second and cost."),
     )  # fmt: skip
     rate = b.number_input(
-        t("Requests per second at the peak"), min_value=0.001, value=None, key=f"{key}-rate",
+        t("Requests per second at the peak"), min_value=0.001, max_value=100_000.0, value=None, key=f"{key}-rate",
         placeholder=f"{offered_rate(r):.3g}",
         help=t("Left empty: users x requests per user and minute of the requirements."),
     )  # fmt: skip
@@ -140,6 +140,11 @@ def stated_so_far(key: str) -> Stated:
     return Stated.model_validate({k: v for k, v in written.items() if v})
 
 
+def _most(fact: Fact) -> float | None:
+    """The largest value that a stated fact may have; the field says so itself."""
+    return next((float(m.le) for m in Stated.model_fields[fact.field].metadata if hasattr(m, "le")), None)
+
+
 def ask_for(facts: Iterable[Fact], key: str, currency: str) -> None:
     """A field for each missing fact; what is written counts at once and is marked as stated by the user."""
     wanted = list(facts)
@@ -147,7 +152,8 @@ def ask_for(facts: Iterable[Fact], key: str, currency: str) -> None:
         unit = f"{currency}{fact.unit}" if fact.field in ("unit_price", "electricity_per_kwh") else fact.unit
         column.number_input(
             f"{t(fact.title)[:1].upper()}{t(fact.title)[1:]}" + (f" ({unit})" if unit else ""),
-            min_value=0.0, value=None, key=f"{key}-{fact.field}", placeholder=t("not known"), help=t(fact.fix),
+            min_value=0.0, max_value=_most(fact), value=None, key=f"{key}-{fact.field}",
+            placeholder=t("not known"), help=t(fact.fix),
         )  # fmt: skip
 
 

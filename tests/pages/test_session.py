@@ -1,0 +1,42 @@
+"""Links and cases: what an address opens, what a new case does, and figures that are too large."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import ROOT, Launch
+from ui.words import in_short, metrics_in_words
+
+
+def started(**query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def test_a_link_to_an_unknown_case_says_so_and_opens_another(home: Path) -> None:
+    app = started(case="unknown *x*")
+    assert [w.value for w in app.sidebar.warning] == [
+        "There is no case 'unknown \\*x\\*' here: this is 'Nortia, internal assistant'."
+    ]
+
+
+@pytest.mark.parametrize(("field", "most"), [("rate", 100_000.0), ("years", 20.0)])
+def test_a_figure_of_the_sizing_page_names_its_limit_at_the_field(launch: Launch, field: str, most: float) -> None:
+    app = launch("sizing")
+    widget = next(n for n in app.main.number_input if n.key.endswith(f"-{field}"))
+    assert widget.max == most
+    widget.set_value(most).run()
+    assert not app.exception
+
+
+def test_metrics_are_called_by_words_and_a_verdict_is_cut_to_value_and_threshold() -> None:
+    sentence = "vllm: ttft p95 <= 2 s at peak: fails at 8.13 s; as imported, n = 175 (a source; and more)."
+    assert in_short(sentence) == "vllm: TTFT p95 ≤ 2 s at peak: fails at 8.13 s."
+    assert (
+        metrics_in_words("prefix_hit mean over user_tok_s_of_mine") == "prefix cache hits mean over user_tok_s_of_mine"
+    )
