@@ -22,6 +22,7 @@ from planner.requirements import Requirements
 from planner.weighting import CRITERIA
 from planner.yaml_files import parse_guarded, read_text
 from services.cases import requirements_from
+from services.catalog_sources import thin_sources
 from services.shipped import CASES
 
 
@@ -59,7 +60,7 @@ def check_catalog(home: Path, today: date, root: Path = REPOSITORY_CATALOG, case
         broken=(*(r.sentence for r in found.refused), *_in_text(root), *_in_engines(found.engines),
                 *_in_recipes(found.engines), *_in_cases(found, cases)),
         stale=tuple(a.sentence for a in ages if a.stale),
-        aside=tuple(_worth_knowing(found.engines)),
+        aside=(*_worth_knowing(found.engines), *thin_sources(found)),
         current=tuple(a.sentence for a in ages if not a.stale),
     )  # fmt: skip
 

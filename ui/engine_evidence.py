@@ -17,7 +17,7 @@ from ui.parts import plain, state_badge
 from ui.text import t
 from ui.words import GATES, better_worse, criterion, rating
 
-CELL_PX, LETTER_PX, MARGIN_PX = 70, 8, 24
+CELL_PX, LETTER_PX, MARGIN_PX = 66, 7, 22
 # A heading has to fit its column; the drawer names the engine in full.
 SHORT = {"Hugging Face TGI": "TGI"}
 NOT_HIGH = {"medium": "◐", "low": "○", "unknown": ""}  # marks beside a rating; high confidence has none

@@ -80,6 +80,19 @@ def test_a_link_opens_the_case_that_it_names_with_its_measurements(page: Page):
     assert "case=two-cores" in page.url
 
 
+def test_a_click_on_a_rating_opens_its_evidence(page: Page):
+    page.goto("/engines?case=nortia")
+    heading(page, "Engines")
+    table = page.get_by_test_id("stDataFrame").last
+    table.scroll_into_view_if_needed()
+    settle(page)
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] - 20, box["y"] + 54)  # the last column, the first row below the head
+    expect(page.get_by_text("Hugging Face TGI · Batching")).to_be_visible()
+    picture(page, "0-evidence")
+
+
 def test_the_walk_begins_at_the_overview_of_the_shipped_case(page: Page):
     page.goto("/")
     heading(page, "Overview")

@@ -45,6 +45,22 @@ def test_stale_engines_and_ratings_of_other_versions_are_named(tmp_path: Path) -
     assert {line.split()[0] for line in later.stale} == {"Ollama", "vLLM", "SGLang", "TensorRT-LLM"}
 
 
+def test_sources_that_cannot_be_found_again_are_named(tmp_path: Path, root: Path) -> None:
+    thin = [line for line in check_catalog(tmp_path, READ).aside if "entries name" in line or "not noted" in line]
+    models, undated, *_ = thin
+    assert models.startswith("models.yaml: 7 of 76 entries name no address or repository: ")
+    assert "ibm-granite/granite-3.3-2b-instruct" in models and "Qwen/Qwen3-32B" not in models
+    assert undated.startswith("models.yaml: 1 of 76 entries name an address, and no version or day: tiny-llama")
+    assert any(line.startswith("gpus.yaml: 1 of 32 entries name no address") and "amd-mi325x" in line for line in thin)
+    assert any(line.startswith("vLLM: the version of 8 of ") and "issues/57475" in line for line in thin)
+    own = tmp_path / "home" / "catalog"
+    own.mkdir(parents=True)
+    (own / "gpus.yaml").write_text(
+        "schema: 1\ngpus:\n  - {id: amd-mi325x, sources: ['https://example.org/sheet, read 2026-11-30']}\n"
+    )
+    assert not any("gpus.yaml" in line and "no address" in line for line in checked(root, tmp_path).aside)
+
+
 DEAD = [
     ("cases/nortia.yaml", "model: Qwen/Qwen3-32B", "model: Qwen/Qwen3-33B", "unknown model 'Qwen/Qwen3-33B'"),
     ("cases/nortia.yaml", "gpu: nvidia-gb10", "gpu: nvidia-gb11", "unknown GPU"),
