@@ -97,7 +97,8 @@ def main() -> None:
             for info in PAGES:
                 if wanted and info.url not in wanted:
                     continue
-                page.goto(f"{url}/{Path(info.file).stem}?case={given.case}")  # as app.py names its pages
+                address = "" if info is PAGES[0] else Path(info.file).stem  # as app.py names its pages
+                page.goto(f"{url}/{address}?case={given.case}")
                 settle(page)
                 height = page.evaluate("() => document.querySelector('[data-testid=\"stMain\"]')?.scrollHeight ?? 800")
                 page.set_viewport_size({"width": given.width, "height": min(6000, int(height) + 40)})

@@ -35,7 +35,7 @@ def _log_axis(field: str, title: str, values: pd.Series) -> alt.Y:
     """A log axis with ticks at 1, 2 and 5 times a power of ten, at the powers alone where these would be too many."""
     drawn = values[values > 0]
     powers = range(math.floor(math.log10(drawn.min())), math.ceil(math.log10(drawn.max())) + 1) if len(drawn) else ()
-    ticks = [step * 10.0**power for power in powers for step in ((1, 2, 5) if len(powers) <= 4 else (1,))]
+    ticks = [step * 10.0**power for power in powers for step in ((1, 2, 5) if len(powers) <= 3 else (1,))]
     axis = alt.Axis(values=ticks, format=",~g")
     return alt.Y(field, title=title, scale=alt.Scale(type="log"), axis=axis)
 
