@@ -3,6 +3,7 @@
 import math
 import re
 import time
+from statistics import median
 
 import pytest
 from hypothesis import given, settings
@@ -236,12 +237,13 @@ def test_a_rate_of_requests_has_units_of_its_own(favourite: Sizing) -> None:
 
 
 def test_a_sizing_is_fast_enough_for_a_slider() -> None:
-    size(nortia(), PLANS[1], GX10, CATALOG)
-    started = time.process_time()
-    for _ in range(20):
+    took = []
+    for _ in range(21):
+        started = time.process_time()
         size(nortia(), PLANS[1], GX10, CATALOG)
-    # 20 ms each is asked for; one takes about 1 ms.
-    assert (time.process_time() - started) / 20 < 0.02
+        took.append(time.process_time() - started)
+    # 20 ms are asked for; one takes about 4 ms, and the collector of a long test run now and then far more.
+    assert median(took) < 0.02
 
 
 @given(
