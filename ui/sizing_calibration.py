@@ -11,6 +11,7 @@ from planner.calibration import Calibration, Group, MeasuredPoint, Setting
 from planner.capacity import Sizing
 from planner.conditions import Kind
 from planner.derive_calibration import ratio_derivation
+from planner.throughput import extrapolated
 from services.calibrations import exclude, include, setting_of
 from services.what_if import Question
 from services.workspace import Workspace
@@ -30,7 +31,7 @@ def show(ws: Workspace, known: Calibration, asked: Question, sizing: Sizing) -> 
     if not groups:
         st.markdown(t("No measured runs yet: default constants are used."))
     else:
-        _replaced(sizing, here)
+        _replaced(sizing, here, asked.requirements.peak_users_max)
         st.dataframe(_table(groups, here), hide_index=True, alt=t("Measured over bound by engine and regime"))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             group = st.selectbox(
@@ -46,11 +47,13 @@ def show(ws: Workspace, known: Calibration, asked: Question, sizing: Sizing) -> 
     _choice(ws, known, groups)
 
 
-def _replaced(sizing: Sizing, here: Setting | None) -> None:
-    """Which figures of the page follow the ratios."""
+def _replaced(sizing: Sizing, here: Setting | None, users: int) -> None:
+    """Which figures of the page follow the ratios, and whether they still do at the peak of users."""
     if sizing.inputs and sizing.inputs.measured:
         st.markdown(t("Planning values on this page (speeds, units, cost) follow the ratios marked as used. Bound and "
                       "coverage stay as computed."))  # fmt: skip
+        if extrapolated(sizing.inputs, users):
+            st.caption(t("No run had {n} in flight: the ratio of the nearest batch is carried on to it.", n=users))
     elif here is None:
         st.markdown(t("Default constants are used: no engine passes the gates."))
     else:

@@ -47,6 +47,8 @@ def test_the_section(home: Path) -> None:
     # 0.952 ms by the bound over 4.193, 4.379 and 3.541 ms measured
     assert (one["Measured / bound"], one["Range"], one["Points (starts)"]) == ("0.23", "0.22 – 0.27", "3 (3) · few")
     assert float(one["Default"]) > 2 * 0.23
+    # measured up to eight in flight (sixteen on eight slots are eight), as many as the case's users at most
+    assert not any("No run had" in c.value for c in app.caption)
     assert app.selectbox[0].options[0].endswith("in flight, up to 1k")
     (outlier,) = app.warning
     assert "Outlier, not counted: vllm, overload, run" in outlier.value
