@@ -183,7 +183,7 @@ if plan:
     stages(plan)
     st.subheader(t("Contract"))
     contract(plan)
-    st.subheader(t("Start commands"))
+    st.subheader(t("How the instrument starts them"))
     if explained_here:
         launches(explained_here)
         st.subheader(t("Is the comparison fair?"))
@@ -191,7 +191,7 @@ if plan:
     else:
         commands(plan)
     if drafted:
-        st.subheader(t("Start it"))
+        st.subheader(t("Start one yourself"))
         launch_forms.show(ws, r, slug, Weights(choices.model_revision, choices.gguf_file))
 
 with st.expander(t("Bring in an edited plan file"), icon=":material/upload:"):

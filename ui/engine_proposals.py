@@ -29,7 +29,7 @@ def proposals(asked: Sequence[Proposal], plan: Plan | None, take: Callable[[str]
         with st.container(border=True):
             said, action = st.columns([4, 1])
             said.markdown(f"{t(ORIGINS[p.origin])} **{plain(p.id)}** {plain(p.hypothesis.statement)}")
-            action.button(t("Take in"), icon=":material/playlist_add:", key=f"{key}-{p.id}", on_click=take,
+            action.button(t("Add to the plan"), icon=":material/playlist_add:", key=f"{key}-{p.id}", on_click=take,
                           args=(p.id,), help=t("Take it into the draft of the plan."), width="stretch")  # fmt: skip
             st.code("\n".join(format_condition(c) for c in p.hypothesis.conditions), language=None)
             # A gate's reason begins with the name of a format, which keeps its small letter.

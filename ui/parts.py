@@ -80,7 +80,6 @@ def head(url: str, lead: str) -> None:
     flash = st.session_state.pop("flash", None)
     if flash:
         st.success(flash)
-        st.toast(flash, icon=":material/check:")  # a long page stays where the button was, with its head out of sight
 
 
 def flash(message: str) -> None:

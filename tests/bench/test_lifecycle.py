@@ -34,7 +34,15 @@ LONG = {"requests": 5000, "warmup_requests": 0}  # more than any test waits for
 def started_bench(made: Plan, folder: Path, *before: str) -> subprocess.Popen[bytes]:
     (folder / "plan.yaml").write_text(plan_to_yaml(made))
     command = [*before, sys.executable, "-m", "bench", "run", str(folder / "plan.yaml"), "--out", str(folder / "out")]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT)
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT, preexec_fn=at_a_terminal
+    )
+
+
+def at_a_terminal() -> None:
+    """Signals as at a prompt: what nohup or a background job ignores is inherited."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_until(true: Callable[[], bool], running: subprocess.Popen[bytes] | None = None) -> None:

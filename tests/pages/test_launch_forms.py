@@ -1,4 +1,4 @@
-"""The section "Start it" of the PoC plan: server and purpose are chosen, each form is shown with what it needs."""
+"""The PoC plan's section "Start one yourself": server and purpose are chosen, each form shows what it needs."""
 
 from __future__ import annotations
 
