@@ -4,7 +4,8 @@ PYTHON ?= python3
 PORT ?= 8501
 ARGS ?=
 # These watch a clock, a browser or both cores, so nothing runs beside them.
-ALONE := tests/bench tests/perf tests/browser tests/test_gpu_kit.py
+WATCH_A_CLOCK := arrivals emulator engines kernel_stamps lifecycle runner saturation shapes shards transport
+ALONE := tests/perf tests/browser $(WATCH_A_CLOCK:%=tests/bench/test_%.py)
 # With ARGS="-k name" one of two runs may hold no test of that name, which is no failure.
 OR_NONE = $(if $(ARGS),|| [ $$? -eq 5 ],)
 ARCH ?= amd64
