@@ -73,17 +73,17 @@ def _keep(ws: Workspace, folder: Path, sha256: str) -> Path:
     What is new goes again when the open transaction is undone. Raises BundleError when the copy cannot be made.
     """
     target = ws.runs / sha256[:16]
+    stood = target.exists()  # asked before the copying: what appears meanwhile is somebody else's good copy
     if _is_whole(target, sha256):
         return target
     scratch = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=ws.runs))
     try:
         shutil.copytree(folder, scratch / "new")
-        damaged = target.exists()
-        if damaged:
+        if stood and not _is_whole(target, sha256):
             target.rename(scratch / "damaged")
-        else:
-            ws.store.when_undone(lambda: shutil.rmtree(target, ignore_errors=True))
         (scratch / "new").rename(target)
+        if not stood:
+            ws.store.when_undone(lambda: shutil.rmtree(target, ignore_errors=True))
     except OSError as e:
         if not _is_whole(target, sha256):  # else somebody else was faster, with the same bytes
             raise BundleError(f"cannot be kept: {e.strerror or e}.", where=str(folder),
