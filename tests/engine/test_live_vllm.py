@@ -20,7 +20,7 @@ from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT
 pytestmark = pytest.mark.engine
 
 BLOCK = 128  # tokens in a KV block of vLLM's CPU build; its prefix cache holds whole blocks
-AGREES_WITHIN = 0.03  # seen on two cores: 0.1 % in quiet, 0.7 % beside three busy loops
+AGREES_WITHIN = 0.03  # seen on two cores, tokenising included: 1.0 % in quiet, 1.7 % beside three busy loops
 SHORT, LONG = 40, 1024  # prompt tokens
 
 
