@@ -15,6 +15,7 @@ import httptools
 
 from bench.arrivals import CONTROL_BYTES, Arrivals
 from bench.exchange import ERROR_KINDS, Exchange, Framing
+from bench.readiness import Readiness
 
 # Linux lets a sender have 64 KiB under way before the reader has read anything: a read this long means that the
 # client held the server back.
@@ -69,8 +70,8 @@ class Tls:
 class Connection:
     """An open socket, watched by the running loop from now on."""
 
-    def __init__(self, sock: socket, arrivals: Arrivals, tls: Tls | None = None) -> None:
-        self._sock, self._arrivals, self._tls = sock, arrivals, tls
+    def __init__(self, sock: socket, arrivals: Arrivals, readiness: Readiness, tls: Tls | None = None) -> None:
+        self._sock, self._arrivals, self._readiness, self._tls = sock, arrivals, readiness, tls
         self._loop = asyncio.get_running_loop()
         self._exchange: Exchange | None = None
         self._framing: Framing | None = None
@@ -78,7 +79,7 @@ class Connection:
         self._unsent = b""
         self._epoch = arrivals.epoch
         self.lost = False
-        self._loop.add_reader(sock.fileno(), self._on_readable)
+        readiness.add(sock.fileno(), self._on_readable)
 
     @property
     def exchange(self) -> Exchange | None:
@@ -108,7 +109,7 @@ class Connection:
         if self.lost:
             return
         self.lost = True
-        self._loop.remove_reader(self._sock.fileno())
+        self._readiness.remove(self._sock.fileno())
         self._loop.remove_writer(self._sock.fileno())
         self._sock.close()
 

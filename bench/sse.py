@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 DONE = "[DONE]"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_ONE_EVENT = re.compile(rb"data: ?([^\r\n]*)\n\n")
+_read_json = json.JSONDecoder().raw_decode  # json.loads looks for white space at both ends first
 _TEXT_FIELDS = ("content", "reasoning", "reasoning_content", "text")
 
 
@@ -37,11 +39,13 @@ class EventReader:
         self._data: list[bytes] = []
         self._name = ""
 
-    def feed(self, t: float, data: bytes) -> Iterator[Event]:
-        """Yield the events that this read completes."""
-        if self._idle and _is_one_event(data):  # as nearly every read is
-            yield Event(t, "", data[5:-2].removeprefix(b" ").decode("utf-8", "replace"))
-            return
+    def feed(self, t: float, data: bytes) -> Iterable[Event]:
+        """The events that this read completes."""
+        if not (self._rest or self._data or self._name) and (one := _ONE_EVENT.fullmatch(data)):
+            return (Event(t, "", one[1].decode("utf-8", "replace")),)  # as nearly every read is
+        return self._events_of(t, data)
+
+    def _events_of(self, t: float, data: bytes) -> Iterator[Event]:
         buffer = self._rest + data
         start = 0
         for end in _LINE_END.finditer(buffer):
@@ -62,11 +66,6 @@ class EventReader:
         if self._data:
             yield self._event(t)
 
-    @property
-    def _idle(self) -> bool:
-        """Nothing of an unfinished event is kept."""
-        return not self._rest and not self._data and not self._name
-
     def _take(self, line: bytes) -> None:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
@@ -82,13 +81,6 @@ class EventReader:
         event = Event(t, self._name, b"\n".join(self._data).decode("utf-8", "replace"))
         self._data, self._name = [], ""
         return event
-
-
-def _is_one_event(data: bytes) -> bool:
-    """One whole event of one `data:` line, and nothing else."""
-    return (
-        data.startswith(b"data:") and data.find(b"\n") == len(data) - 2 and data.endswith(b"\n\n") and b"\r" not in data
-    )
 
 
 class Chunk(NamedTuple):
@@ -147,10 +139,7 @@ class AnswerBuilder:
         if event.data == DONE:
             self._done = True
             return
-        try:
-            payload = json.loads(event.data)
-        except json.JSONDecodeError:
-            payload = None
+        payload = _json_in(event.data)
         if not isinstance(payload, dict):
             self._malformed = self._malformed or f"an event is not a JSON object: {event.data[:80]!r}"
             return
@@ -232,6 +221,18 @@ def read_answer(reads: Iterable[tuple[float, bytes]]) -> Answer:
     for event in reader.finish(t):
         builder.add(event)
     return builder.answer()
+
+
+def _json_in(text: str) -> Any:
+    """What it says, or None where it is not JSON."""
+    try:
+        found, end = _read_json(text)
+        return found if end == len(text) else json.loads(text)
+    except json.JSONDecodeError:
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return None
 
 
 def _whole_number(value: Any) -> int | None:

@@ -23,6 +23,7 @@ from typing import Any
 from bench.arrivals import Arrivals, ask_for_stamps
 from bench.connection import Connection, Tls
 from bench.exchange import Exchange, Origin
+from bench.readiness import Readiness
 from planner.errors import FliplineError, NotAllowed, ServerError
 
 Clock = Callable[[], float]
@@ -45,6 +46,7 @@ class Pool:
         self.origin, self._spare_files = origin, spare_files
         self.clock: Clock = time.monotonic
         self.arrivals = Arrivals()
+        self._readiness = Readiness()
         self._connect_timeout_s = connect_timeout_s
         self._tls = tls or (ssl.create_default_context() if origin.scheme == "https" else None)
         self._kernel_stamps = kernel_stamps
@@ -181,7 +183,7 @@ class Pool:
                     tls = Tls(self._tls, self.origin.host) if self._tls else None
                     if tls:
                         await tls.handshake(sock)
-                    return Connection(sock, self.arrivals, tls)
+                    return Connection(sock, self.arrivals, self._readiness, tls)
                 except BaseException:
                     sock.close()
                     raise

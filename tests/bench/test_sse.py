@@ -186,6 +186,12 @@ def test_something_that_is_not_json_is_named() -> None:
     assert "<html>" in answer_of(b"data: <html>\n\n").malformed
 
 
+def test_white_space_around_the_json_is_allowed() -> None:
+    answer = answer_of(b'data:  {"choices":[{"delta":{"content":"a"}}]} \n\n', DONE)
+    assert times(answer) == [1.0]
+    assert answer.malformed == ""
+
+
 def test_a_last_event_without_a_blank_line_counts() -> None:
     assert answer_of(ROLE, chunk({"content": "a"}, "stop"), b"data: [DONE]").done
 
