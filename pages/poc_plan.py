@@ -19,12 +19,11 @@ from services.plans import (
     save_plan,
     upload_plan,
 )
-from services.scores import case_proposals, case_score
 from ui import launch_forms
 from ui.cached import workspace
-from ui.engine_proposals import proposals
+from ui.hypotheses import hypotheses_section
 from ui.parts import flash, go_to, head, kind_badge, next_step, plain, shown_errors
-from ui.plan_view import commands, contract, hypotheses, stages
+from ui.plan_view import commands, contract, stages
 from ui.session import open_case, signed, take_proposal, taken_proposals
 from ui.text import t
 
@@ -173,12 +172,7 @@ if plan:
               "favourite's predicted speed. A slower baseline takes longer; downloads come on top.",
               badge=kind_badge("planning"), time=format_duration(explained_here.minutes * 60), starts=plan.starts)
         )  # fmt: skip
-    st.subheader(t("Hypotheses"))
-    hypotheses(plan)
-    asked = case_proposals(r, case_score(ws, r))
-    missing = sum(p.covered_by(plan) is None for p in asked)
-    with st.expander(t("What the score asks besides ({n})", n=missing), icon=":material/playlist_add:"):
-        proposals(asked, plan, take, "take")
+    hypotheses_section(ws, state, plan, take)
     st.subheader(t("Stages and load points"))
     stages(plan)
     st.subheader(t("Contract"))
