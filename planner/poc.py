@@ -15,6 +15,8 @@ from planner.engine_files import shipped_ids
 from planner.errors import InputError, SchemaTooNew, UnknownName
 from planner.faults import first_fault
 from planner.frozen import Frozen, sha256_of
+from planner.hypothesis_schema import Hypothesis as Hypothesis
+from planner.hypothesis_schema import fault_in_dependencies
 from planner.loads import LoadPoint, fault_in_pairs, without_sweeps
 from planner.server_schema import Server
 
@@ -22,6 +24,7 @@ PLAN_SCHEMA = 1
 # Fields that plans did not always have, so that an older plan keeps its hash.
 LATER = (
     "budget_min", "tokenizer_dir", "container", "files", "saturation_s", "facts", "config_files", "user_id",
+    "depends_on", "origin", "stakes", "author", "left_out",
 )  # fmt: skip
 DIALECTS = (*shipped_ids(), "llama-server", "openai")  # what bench speaks without being told more
 
@@ -109,18 +112,6 @@ class PlanCandidate(Frozen):
         return self
 
 
-class Hypothesis(Frozen):
-    """What is tested, how, and what follows if it is rejected; several lines are all-of."""
-
-    id: str = Field(pattern=r"^[A-Za-z0-9-]{1,20}$")
-    statement: str
-    conditions: tuple[Condition, ...] = Field(min_length=1)
-    method: str
-    if_rejected: str
-    expectation: str = ""
-    warning: str = ""
-
-
 class StageRule(Frozen):
     """Stage B's setting from stage A's result: the largest point of `from_stage` at which `keeps` still holds."""
 
@@ -151,6 +142,7 @@ class Plan(Frozen):
     """One PoC: all that bench needs. Points and candidates are named once and referred to by name.
 
     `tokenizer_dir` holds the model's tokenizer.json; it and each file of a load point are found from the plan's folder.
+    `left_out` are hypotheses that a person took out, so that deriving the plan anew does not bring them back.
     """
 
     schema_version: Literal[1] = 1
@@ -171,6 +163,7 @@ class Plan(Frozen):
     stop: Stop = Stop()
     budget_min: float | None = Field(default=None, gt=0, le=100_000)
     tokenizer_dir: str = ""
+    left_out: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -203,6 +196,8 @@ class Plan(Frozen):
                 raise ValueError(str(UnknownName.from_known("stage", stage.rule.from_stage, stages, where=where)))
         for where, condition in self._asked():
             self._knows(condition, where)
+        if fault := fault_in_dependencies(self.hypotheses):
+            raise ValueError(fault)
         return self
 
     def _asked(self) -> list[tuple[str, Condition]]:
@@ -242,7 +237,7 @@ class Plan(Frozen):
         data["load_points"] = [p.stated() for p in self.load_points]
         launches = [c["launch"] for c in data["candidates"]]
         containers = [launch["container"] for launch in launches if launch["container"]]
-        for part in (data, data["stop"], *data["candidates"], *launches, *containers):
+        for part in (data, data["stop"], *data["candidates"], *data["hypotheses"], *launches, *containers):
             for name in LATER:
                 if name in part and part[name] in (None, "", {}, []):
                     del part[name]
