@@ -88,7 +88,12 @@ class Sample(NamedTuple):
 def write_records(path: Path, records: list[Record]) -> None:
     """Write records as Parquet (zstd)."""
     columns = {name: [getattr(r, name) for r in records] for name in Record._fields}
-    pq.write_table(pa.table(columns, schema=SCHEMA), path, compression="zstd")
+    write_table(path, pa.table(columns, schema=SCHEMA))
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table of SCHEMA or TELEMETRY_SCHEMA as it is kept."""
+    pq.write_table(table, path, compression="zstd")
 
 
 def read_records(path: Path) -> list[Record]:
@@ -103,7 +108,7 @@ def read_records(path: Path) -> list[Record]:
 def write_telemetry(path: Path, samples: list[Sample]) -> None:
     """Write telemetry samples as Parquet."""
     columns = {name: [getattr(s, name) for s in samples] for name in Sample._fields}
-    pq.write_table(pa.table(columns, schema=TELEMETRY_SCHEMA), path, compression="zstd")
+    write_table(path, pa.table(columns, schema=TELEMETRY_SCHEMA))
 
 
 def read_telemetry(path: Path) -> list[Sample]:

@@ -109,6 +109,26 @@ def m002_calibration_choices(connection: Connection) -> None:
     _append_only(connection, "calibration_choice", "id = NEW.id")
 
 
+@migration
+def m003_evidence_revisions_and_recounts(connection: Connection) -> None:
+    """Whether a case's figures changed, told without reading them; and thresholds that were counted after import."""
+    connection.execute(text(
+        """CREATE TABLE evidence_revision (case_id TEXT PRIMARY KEY REFERENCES case_file(id), n INTEGER NOT NULL)
+           WITHOUT ROWID"""
+    ))  # fmt: skip
+    connection.execute(text("INSERT INTO evidence_revision SELECT case_id, count(*) FROM evidence GROUP BY case_id"))
+    for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+        connection.execute(text(
+            f"""CREATE TRIGGER evidence_after_{event.lower()} AFTER {event} ON evidence BEGIN
+                INSERT INTO evidence_revision VALUES ({row}.case_id, 1) ON CONFLICT (case_id) DO UPDATE SET n = n + 1;
+                END"""
+        ))  # fmt: skip
+    connection.execute(text(
+        """CREATE TABLE recount (run_sha256 TEXT NOT NULL REFERENCES run(sha256), question TEXT NOT NULL,
+           body TEXT NOT NULL, PRIMARY KEY (run_sha256, question)) WITHOUT ROWID"""
+    ))  # fmt: skip
+
+
 def _append_only(connection: Connection, table: str, same_row: str) -> None:
     # INSERT OR REPLACE deletes silently unless recursive_triggers is on, which a foreign client need not have: so the
     # third trigger refuses a row whose place is taken.

@@ -98,6 +98,23 @@ class EvidenceRow(Base, table=True):
     sha256: str
 
 
+class EvidenceRevisionRow(Base, table=True):
+    """How often the figures of a case changed; triggers count."""
+
+    __tablename__ = "evidence_revision"
+    case_id: str = Field(primary_key=True)
+    n: int
+
+
+class RecountRow(Base, table=True):
+    """What a bundle gave for thresholds and service levels that were asked after it was taken in; it can be rebuilt."""
+
+    __tablename__ = "recount"
+    run_sha256: str = Field(primary_key=True)
+    question: str = Field(primary_key=True)
+    body: str
+
+
 class AdrRow(Base, table=True):
     """That an ADR exists, and for which case."""
 
