@@ -252,7 +252,7 @@ def _speed(inputs: ThroughputInputs | None, gpu: Gpu, r: Requirements, chosen: S
         completion=staged_completion(inputs, stages, Kind.BOUND, r.peak_users_max),
         by_rate=rate_needed(inputs, stages, r, chosen.peak_rate_per_s or offered_rate(r), chosen.utilisation),
         expected_seqs=staged_largest(inputs, stages, Kind.PLANNING, r.user_tok_s_promise),
-        cost=paid(needed=units[-1], unit_tok_s=_unit_rate(inputs, stages, units[-1])),
+        cost=paid(units=units[-1].units, unit_tok_s=_unit_rate(inputs, stages, units[-1])),
     )  # fmt: skip
 
 

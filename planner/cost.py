@@ -5,13 +5,12 @@ from __future__ import annotations
 from planner.frozen import Frozen
 from planner.gpu_schema import Gpu
 from planner.requirements import Budget
-from planner.scaling import UnitsNeeded
 
 
 class Cost(Frozen):
-    """Power and cost per million output tokens by the planning value; None = an input is unknown.
+    """Power and cost per million output tokens; None = an input is unknown.
 
-    Each unit runs the largest batch that keeps the target, `unit_tok_s` in total. Energy counts loaded hours only;
+    Each unit gives `unit_tok_s` in total at the load it is run at. Energy counts loaded hours only;
     capital is spread over the tokens of the stated hours at `utilisation`.
     """
 
@@ -27,12 +26,12 @@ class Cost(Frozen):
 
 
 def cost(
-    gpu: Gpu, devices: int, budget: Budget, *, needed: UnitsNeeded | None = None, unit_tok_s: float | None = None,
+    gpu: Gpu, devices: int, budget: Budget, *, units: int | None = None, unit_tok_s: float | None = None,
     unit_price: float | None = None, utilisation: float = 1.0,
 ) -> Cost:  # fmt: skip
     """Power and money per million output tokens of units with so many `devices` each that give `unit_tok_s`.
 
-    Power is the board's limit, machine and cooling not counted. The budget's capital buys all units needed;
+    Power is the board's limit, machine and cooling not counted. The budget's capital buys all `units`;
     `unit_price` comes before it. What rests on an unknown input stays None.
     """
     power = gpu.tdp_w * devices if gpu.tdp_w is not None else None
@@ -42,8 +41,8 @@ def cost(
     if energy is not None and budget.electricity_per_kwh is not None:
         electricity = energy * budget.electricity_per_kwh
     capital = unit_price
-    if capital is None and budget.capital is not None and needed is not None and needed.units:
-        capital = budget.capital / needed.units
+    if capital is None and budget.capital is not None and units:
+        capital = budget.capital / units
     spread = None
     if rate and capital is not None and budget.years is not None:
         seconds = budget.years * 365 * budget.hours_per_day * 3600
