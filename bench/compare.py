@@ -16,14 +16,15 @@ from rich.table import Table
 
 from bench.commands import BAD_RESULT, OK, PLAIN_WIDTH
 from bundle.folder import find_bundles
-from bundle.quality import Judged, QualityDifference, difference
+from bundle.quality import Judged, difference
 from bundle.run_data import RunData, read_run
 from bundle.summary import evidence_of
 from planner.conditions import Evidence
 from planner.contract import Parity, parity
 from planner.errors import BundleError
-from planner.evaluate import PER_TOKEN
 from planner.metrics import METRICS, quantity
+from planner.pairing import PER_TOKEN
+from planner.paired import Paired
 
 NOT_MEASURED = "not measured"
 INVALID = "invalid run"
@@ -46,7 +47,7 @@ class Compared(NamedTuple):
 
     parity: Parity
     rows: tuple[Row, ...]
-    quality: tuple[tuple[str, QualityDifference], ...] = ()
+    quality: tuple[tuple[str, Paired], ...] = ()
 
 
 def compare(left: Path, right: Path) -> Compared:
@@ -71,7 +72,7 @@ def compare(left: Path, right: Path) -> Compared:
     return Compared(agreed, tuple(rows), _quality(*runs))
 
 
-def _quality(left: RunData, right: RunData) -> tuple[tuple[str, QualityDifference], ...]:
+def _quality(left: RunData, right: RunData) -> tuple[tuple[str, Paired], ...]:
     """The paired difference on every quality set that both bundles answered."""
     sides: list[dict[str, list[Judged]]] = []
     for run in (left, right):
@@ -113,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         differences = [str(m) for m in found.parity.differences]
         rows = [r._asdict() for r in found.rows]
-        quality = [{"load": load, **q._asdict()} for load, q in found.quality]
+        quality = [{"load": load, **q._asdict(), "outcome": q.outcome} for load, q in found.quality]
         told = {"parity": found.parity.state, "differences": differences, "rows": rows, "quality": quality}
         print(json.dumps(told))
     else:
@@ -128,8 +129,7 @@ def _say(found: Compared, left: str, right: str) -> None:
     if found.parity.state == "comparable with a declared difference":
         print("  Only figures per token are held against each other.")
     for load, q in found.quality:
-        print(f"{load}: {q.passed[0]} of {q.items} passed against {q.passed[1]}; only on the left {q.only[0]}, only on "
-              f"the right {q.only[1]}: p = {q.p_value:.2g} (McNemar, exact).")  # fmt: skip
+        print(f"{load}, left against right: {q.sentence} (McNemar, exact).")
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     table = Table("load", "metric", "statistic", left, right, "ratio", box=box.SIMPLE_HEAD)
     for r in found.rows:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from planner.errors import BundleError
 from planner.frozen import Frozen
-from planner.statistics import mcnemar_exact
+from planner.paired import Paired, first_answers, pair
 
 
 class Judged(Frozen):
@@ -21,15 +20,6 @@ class Judged(Frozen):
     expects: str
     passed: bool
     answer: str
-
-
-class QualityDifference(NamedTuple):
-    """Two bundles on the items that both answered: how many passed on each side, and on one side only."""
-
-    items: int
-    passed: tuple[int, int]
-    only: tuple[int, int]
-    p_value: float
 
 
 def write_quality(path: Path, judged: Sequence[Judged]) -> None:
@@ -48,19 +38,11 @@ def read_quality(path: Path) -> tuple[Judged, ...]:
         raise BundleError("is not a list of judged items.", where=str(path)) from None
 
 
-def difference(left: Sequence[Judged], right: Sequence[Judged]) -> QualityDifference:
-    """Pair two runs of the same set by item; the p-value is McNemar's exact one.
+def difference(left: Sequence[Judged], right: Sequence[Judged]) -> Paired:
+    """Pair two runs of the same set by item; with repeats, the first answer of each item counts."""
+    return pair(first_answers(items_of(left)), first_answers(items_of(right)))
 
-    With repeats, the first answer of each item counts.
-    """
-    sides = []
-    for judged in (left, right):
-        first: dict[str, bool] = {}
-        for j in judged:
-            first.setdefault(j.id, j.passed)
-        sides.append(first)
-    a, b = sides
-    both = sorted(a.keys() & b.keys())
-    only = (sum(a[i] and not b[i] for i in both), sum(b[i] and not a[i] for i in both))
-    passed = (sum(a[i] for i in both), sum(b[i] for i in both))
-    return QualityDifference(len(both), passed, only, mcnemar_exact(*only))
+
+def items_of(judged: Iterable[Judged]) -> tuple[tuple[str, bool], ...]:
+    """Each item's id and whether its answer passed, in the order in which they were judged."""
+    return tuple((j.id, j.passed) for j in judged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bundle.quality import Judged
+from bundle.quality import Judged, items_of
 from bundle.records import Record
 from bundle.samples import gaps
 from planner.statistics import percentile, share_interval
@@ -34,18 +34,19 @@ def disturbance(records: Sequence[Record]) -> Disturbance:
 
 
 class Figured(NamedTuple):
-    """One figure with its sample size and, for a share, its 95 % Clopper-Pearson interval."""
+    """One figure with its sample size and, for a share, its 95 % Clopper-Pearson interval and the set's items."""
 
     metric: str
     value: float
     n: int
     interval: tuple[float, float] | None = None
+    items: tuple[tuple[str, bool], ...] = ()
 
 
-def _share(metric: str, hits: Sequence[bool]) -> Iterator[Figured]:
+def _share(metric: str, hits: Sequence[bool], items: tuple[tuple[str, bool], ...] = ()) -> Iterator[Figured]:
     if hits:
         k, n = sum(hits), len(hits)
-        yield Figured(metric, k / n, n, share_interval(k, n))
+        yield Figured(metric, k / n, n, share_interval(k, n), items)
 
 
 def _ms_per_token(r: Record) -> float | None:
@@ -61,7 +62,7 @@ def _ms_per_token(r: Record) -> float | None:
 
 def figures(records: Sequence[Record], plain: Sequence[Record], judged: Sequence[Judged]) -> Iterator[Figured]:
     """What a repeat gives beside the common metrics; `plain` are the records of its pair without a JSON schema."""
-    yield from _share("pass_rate", [j.passed for j in judged])
+    yield from _share("pass_rate", [j.passed for j in judged], items_of(judged))
     answered = [r for r in records if r.is_load and r.json_valid is not None]
     yield from _share("json_valid", [bool(r.json_valid) for r in answered])
     speed = {r.request: t for r in plain if r.is_load and r.outcome == "ok" and (t := _ms_per_token(r))}

@@ -121,7 +121,7 @@ def _of_the_shape(
     pair = (data.point.pair_of, data.repeat.repeat)
     plain = next((d.records for d in run.repeats if (d.point.name, d.repeat.repeat) == pair), [])
     for f in figures(data.records, plain, data.quality):
-        yield maker.make(f.metric, f.value, data=data, n=f.n, interval=f.interval)
+        yield maker.make(f.metric, f.value, data=data, n=f.n, interval=f.interval, items=f.items)
     if data.point.shape == "interference":
         at_once = max(1.0, crowd(data, [r for r in data.records if r.is_load]))
         for metric, found in zip(("itl_quiet_ms", "itl_disturbed_ms"), disturbance(data.records), strict=True):

@@ -60,7 +60,8 @@ def parse_condition(line: str) -> Condition:
     statistic = body["stat"] or "value"
     if statistic not in found.statistics:
         raise UnknownName.from_known(f"statistic of {found.name}", statistic, found.statistics, where=f"'{line}'")
-    rest, unit = body["rest"], "x" if head["over"] else found.unit
+    is_ratio = bool(head["over"]) and not found.paired
+    rest, unit = body["rest"], "x" if is_ratio else found.unit
     unit_match = _UNIT.match(rest)
     if unit_match:
         unit, rest = unit_match["unit"], unit_match["rest"]
@@ -69,7 +70,7 @@ def parse_condition(line: str) -> Condition:
         if number in ("true", "false"):
             return float(number == "true")
         value = float(number.replace(",", ""))
-        if head["over"]:
+        if is_ratio:
             if unit != "x":
                 raise _fault(line, f"a ratio is in x, not {unit}")
             return value

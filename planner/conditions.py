@@ -23,7 +23,8 @@ Comparison = Literal["<=", ">=", "between", "is"]
 class Condition(Frozen):
     """One testable sentence: metric, statistic, comparison, threshold in the metric's base unit, load point.
 
-    `over` makes it a ratio candidate/over in x. No load point is right for outcomes of a start, demand and facts.
+    `over` makes it a ratio candidate/over in x, or names the second side of a paired metric. No load point is right
+    for outcomes of a start, demand and facts.
     """
 
     metric: str
@@ -52,6 +53,8 @@ class Condition(Frozen):
             raise ValueError(f"'between' runs from small to large, not {self.threshold:g} to {self.upper:g}.")
         if self.over is not None and self.candidate is None:
             raise ValueError("a ratio names both candidates: 'vllm over ollama: ...'.")
+        if found.paired and self.over is None:
+            raise ValueError(f"{found.name} compares two candidates: 'vllm over ollama: {found.name} ...'.")
         if self.window_days is not None and found.level is not Level.DEMAND:
             raise ValueError(f"{found.name} is not observed over days; only demand metrics take 'over N days'.")
         return self
@@ -64,7 +67,7 @@ class Condition(Frozen):
     @property
     def unit(self) -> str:
         """Unit of threshold and value: x for a ratio, else the metric's."""
-        return "x" if self.over else self.of.unit
+        return "x" if self.over and not self.of.paired else self.of.unit
 
     def at(self, point: str) -> Condition:
         """The same condition at one load point."""
@@ -122,7 +125,8 @@ class Evidence(Frozen):
     """One figure about one candidate: what, where, how it is known, and whether it can be trusted.
 
     value is in the metric's base unit. `source` is one engine start of one run, one import or one entry; repeats
-    inside it carry `repeat`. `contract` is the hash of the material contract, looked up in the Context.
+    inside it carry `repeat`. `contract` is the hash of the material contract, looked up in the Context. `items` are
+    those of a quality set with whether each passed: what two candidates are paired by.
     """
 
     id: str
@@ -151,6 +155,8 @@ class Evidence(Frozen):
     coverage: float | None = None
     by: str | None = None
     note: str = ""
+    # Left out where there are none, so that a figure of another metric keeps its bytes.
+    items: tuple[tuple[str, bool], ...] = Field(default=(), exclude_if=lambda items: not items)
 
     @property
     def valid(self) -> bool:

@@ -21,6 +21,7 @@ from planner.statistics import (
     median_coverage,
     percentile,
     samples_needed,
+    share_interval,
 )
 
 MIN_STARTS = 3
@@ -60,6 +61,8 @@ def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         return _percentile(condition, pieces)
     if condition.metric in SHARES:
         return _share(condition, pieces)
+    if condition.metric == "pass_rate":
+        return _of_a_set(condition, pieces)
     if condition.metric in OUTCOMES or condition.statistic == "max" or condition.of.level is Level.STATIC:
         return _worst(condition, pieces)
     return over_starts(condition, list(per_start(pieces).values()), all(p.kind is Kind.OBSERVED for p in pieces))
@@ -223,6 +226,25 @@ def _share(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     return Decision(side, value, words, n, effective, interval)
 
 
+def _of_a_set(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
+    """Test the share of a set that passes: the items are the sample, since every start answers the same ones."""
+    n, limit = max(p.n or 0 for p in pieces), condition.threshold
+    starts = per_start(pieces)
+    value = math.fsum(starts.values()) / len(starts)
+    if not n or condition.comparison not in ("<=", ">=") or not 0 <= limit <= 1:
+        return _worst(condition, pieces)
+    good = condition.comparison == ">="
+    bad, allowed = (n * (1 - value), 1 - limit) if good else (n * value, limit)
+    counted = round(bad)
+    side, *_ = _test([(counted, n, float(n))], allowed)
+    interval = share_interval(n - counted if good else counted, n)
+    shown = f"{quantity(interval[0], 'share')} to {quantity(interval[1], 'share')}"
+    words = f"{n} items, 95 % interval {shown}" + (f", mean of {len(starts)} starts" if len(starts) > 1 else "")
+    if side is None and 0 < allowed < 1:
+        words += f"; {_more_needed(counted, n, allowed).replace('requests', 'items')}"
+    return Decision(side, value, words, n, float(n), interval)
+
+
 def _worst(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     worst = min(pieces, key=lambda p: (condition.distance(p.value), p.id))
     values = [p.value for p in pieces]
@@ -252,13 +274,11 @@ def over_starts(condition: Condition, values: Sequence[float], in_production: bo
         if n < 5
         else f"95 % one-sided t interval over {n} starts, {shown}"
     )
+    return Decision(side_of_range(condition, low, high), typical, spread, n, None, (low, high))
+
+
+def side_of_range(condition: Condition, low: float, high: float) -> Side | None:
+    """The side on which every value from `low` to `high` lies, or None."""
     sides = {_side(condition, low), _side(condition, high)}
-    side = sides.pop() if len(sides) == 1 else None
-    if (
-        side == "fails"
-        and condition.comparison == "between"
-        and low < condition.threshold
-        and high > (condition.upper or 0.0)
-    ):
-        side = None
-    return Decision(side, typical, spread, n, None, (low, high))
+    spans = condition.comparison == "between" and low < condition.threshold and high > (condition.upper or 0.0)
+    return None if len(sides) > 1 or (spans and sides == {"fails"}) else sides.pop()

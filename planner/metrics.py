@@ -31,7 +31,10 @@ class Direction(StrEnum):
 
 
 class Metric(Frozen):
-    """One metric: `id` carries the unit, `name` is how a condition line calls it."""
+    """One metric: `id` carries the unit, `name` is how a condition line calls it.
+
+    A `paired` one compares two candidates by itself, so it names both and keeps its own unit instead of a ratio's.
+    """
 
     id: str
     name: str
@@ -41,6 +44,7 @@ class Metric(Frozen):
     statistics: tuple[str, ...]
     definition: str
     version: int = 1
+    paired: bool = False
 
 
 PERCENTILES = ("p5", "p50", "p90", "p95", "p99")
@@ -49,11 +53,13 @@ LOWER, HIGHER, NEITHER = Direction.LOWER, Direction.HIGHER, Direction.NEITHER
 
 
 def _row(
-    id: str, name: str, unit: str, direction: Direction, level: Level, statistics: tuple[str, ...], definition: str
-) -> Metric:
+    id: str, name: str, unit: str, direction: Direction, level: Level, statistics: tuple[str, ...], definition: str,
+    paired: bool = False,
+) -> Metric:  # fmt: skip
     return Metric(
-        id=id, name=name, unit=unit, direction=direction, level=level, statistics=statistics, definition=definition
-    )
+        id=id, name=name, unit=unit, direction=direction, level=level, statistics=statistics, definition=definition,
+        paired=paired,
+    )  # fmt: skip
 
 
 _ROWS = (
@@ -84,6 +90,9 @@ _ROWS = (
          "Requests that ended well / (scheduled - undetermined)."),
     _row("pass_rate", "pass_rate", "share", HIGHER, Level.REQUEST, VALUE,
          "Items of the quality set whose answer met its expectation / items; a failed request does not pass."),
+    _row("quality_loss", "quality_loss", "share", LOWER, Level.RUN, VALUE,
+         "Of two candidates on the same items of a quality set: (items that only the second passed - items that only "
+         "the first passed) / items that both answered; from the items behind pass_rate.", paired=True),
     _row("json_valid", "json_valid", "share", HIGHER, Level.RUN, VALUE,
          "Answers that are JSON and fit the asked schema / answers that ended well."),
     _row("structured_cost", "structured_cost", "x", LOWER, Level.RUN, VALUE,

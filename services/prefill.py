@@ -107,7 +107,8 @@ def _choice(score: Score, state: CaseState, verdicts: Sequence[HypothesisVerdict
     for v in verdicts:
         for condition, part in zip(v.hypothesis.conditions, v.parts, strict=True):
             measured = part.kind is Kind.MEASURED and part.side == "fails"
-            if condition.over and score.baseline and measured and (part.value or 0.0) < 1:
+            ratio = condition.over and not condition.of.paired
+            if ratio and score.baseline and measured and (part.value or 0.0) < 1:
                 why = f"{first} comes first on paper; measured, it does not. {part.sentence}"
                 return Choice(score.of(score.baseline).engine_name, condition.over, f"{why}{units}")
     return Choice(first, favourite, f"{score.sentence}{units}")

@@ -135,7 +135,7 @@ def test_two_bundles_are_paired_by_item(tmp_path: Path) -> None:
     assert (found.items, found.passed, found.only) == (16, (16, 10), (6, 0))
     assert found.p_value == pytest.approx(2 / 2**6)  # six differences, all on one side
     told = subprocess.run([".venv/bin/python", "-m", "bench", "compare", left, right], capture_output=True, text=True)
-    assert "16 of 16 passed against 10; only on the left 6, only on the right 0: p = 0.031" in told.stdout
+    assert "of 16 items 16 passed against 10, 6 only here and 0 only there, p = 0.031" in told.stdout
 
 
 def test_results_that_were_damaged_are_refused(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def conditions(draw: st.DrawFn) -> Condition:
     upper = None
     if comparison == "between":  # a sum may have more digits than a line carries
         upper = float(f"{min(threshold + draw(_numbers), 1.0 if row.unit == 'share' else 1e9):.6g}")
-    candidate = draw(st.none() | _names)
+    candidate = draw(_names if row.paired else st.none() | _names)
     return Condition(
         metric=metric,
         statistic=draw(st.sampled_from(row.statistics)),
@@ -99,7 +99,7 @@ def conditions(draw: st.DrawFn) -> Condition:
         threshold=threshold,
         upper=upper,
         candidate=candidate,
-        over=draw(st.none() | _names) if candidate and row.unit != "bool" else None,
+        over=draw(_names if row.paired else st.none() | _names) if candidate and row.unit != "bool" else None,
         load_points=draw(
             st.just(()) | st.just((EVERY_POINT,)) | st.lists(_names, min_size=1, max_size=3, unique=True).map(tuple)
         ),
