@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -112,7 +113,7 @@ class LoadPoint(Frozen):
 
         Not part of it: the name, the number of requests, and the place of a file, whose checksum counts instead.
         """
-        return sha256_of({k: v for k, v in self.stated().items() if k not in _NOT_THE_LOAD})
+        return _load_hash(self) if self.json_schema is None else _hash_of(self)  # a schema cannot be a key
 
     def in_words(self) -> str:
         """Load and lengths in one short phrase."""
@@ -142,6 +143,13 @@ class LoadPoint(Frozen):
                                     "pair_of": self.pair_of and f"{self.pair_of}-{n}"})
             for n in amounts
         )  # fmt: skip
+
+
+def _hash_of(point: LoadPoint) -> str:
+    return sha256_of({k: v for k, v in point.stated().items() if k not in _NOT_THE_LOAD})
+
+
+_load_hash = lru_cache(maxsize=1024)(_hash_of)  # every figure is held against its load point's, a page asks thousands
 
 
 def without_sweeps(plan: Mapping[str, Any]) -> dict[str, Any]:
