@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import ValidationError
-
 from bench.engines import Ended, Server, is_emulator_command
 from bench.machine import TOOL_VERSION, environment, load_average, observed_machine
 from bench.preflight import Preflight
@@ -24,11 +22,12 @@ from bench.repeat import Result
 from bench.telemetry import Telemetry
 from bundle.folder import seal
 from bundle.manifest import EngineStart, Manifest, Repeat, Warmup
+from bundle.migrate import read_manifest
 from bundle.quality import write_quality
 from bundle.records import write_records, write_telemetry
 from planner.conditions import Kind
 from planner.contract import Contract
-from planner.errors import InputError
+from planner.errors import FliplineError, InputError
 from planner.loads import LoadPoint
 from planner.poc import Plan, PlanCandidate, Stage
 
@@ -209,8 +208,8 @@ def recover(folder: Path) -> Manifest | None:
     The engine start is over: its server was stopped when bench died, so the bundle is one that was cancelled.
     """
     try:
-        found = Manifest.model_validate_json((folder / SO_FAR).read_text(encoding="utf-8"))
-    except (OSError, ValidationError):
+        found = read_manifest((folder / SO_FAR).read_bytes(), str(folder))
+    except (OSError, FliplineError):
         return None
     kept = {name for r in found.repeats for name in (r.records, r.telemetry, found.engine_start.log_file) if name}
     for path in folder.iterdir():

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 import zipfile
 import zlib
 from datetime import datetime
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from bundle.manifest import BUNDLE_SCHEMA, MANIFEST, Manifest
-from planner.errors import BundleError, SchemaTooNew
-from planner.faults import first_fault
+from bundle.manifest import MANIFEST, Manifest
+from bundle.migrate import read_manifest
+from planner.errors import BundleError
 
 
 def file_sha256(path: Path) -> str:
@@ -46,17 +43,7 @@ def open_bundle(folder: Path) -> Manifest:
     if not path.is_file():
         raise BundleError("is not a bundle: manifest.json is missing.", where=str(folder),
                           fix="Choose the folder that bench wrote for one start.")  # fmt: skip
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        version = raw.get("schema_version")
-        if isinstance(version, int) and version > BUNDLE_SCHEMA:
-            raise SchemaTooNew(f"bundle schema {version} is newer than {BUNDLE_SCHEMA}.", where=str(folder),
-                               fix="Update Flipline.")  # fmt: skip
-        manifest = Manifest.model_validate(raw)
-    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError, RecursionError) as e:
-        raise BundleError(f"manifest.json is not readable: {e}.", where=str(folder)) from None
-    except ValidationError as e:
-        raise BundleError(f"manifest.json: {first_fault(e)}", where=str(folder)) from None
+    manifest = read_manifest(path.read_bytes(), str(folder))
     _fits_together(manifest, str(folder))
     for name, expected in manifest.files.items():
         file = folder / name

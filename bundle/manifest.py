@@ -11,7 +11,7 @@ from planner.contract import Contract
 from planner.frozen import Frozen
 from planner.loads import LoadPoint
 
-BUNDLE_SCHEMA = 1
+BUNDLE_SCHEMA = 2
 MANIFEST = "manifest.json"
 RunKind = Literal[Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED]
 
@@ -121,7 +121,7 @@ class Manifest(Frozen):
     preemptions, prefix_hits, prefix_queries, prompt_tokens, generation_tokens, ttft_sum_s, ttft_count).
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     id: str = Field(min_length=8)
     kind: RunKind
     tool_version: str

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from bundle.manifest import Manifest
+from bundle.migrate import read_manifest
 from db.calibrations import CalibrationChoice
 from db.cases import Case
 from db.evidence import StoredEvidence
@@ -89,7 +90,7 @@ def _of_case(ws: Workspace, case: Case) -> Iterator[MeasuredPoint | PassedOver]:
     requirements = version.requirements()
     # Starts of one plan share their loads, and the formulas cost more than reading the figures.
     inputs_of = cache(partial(_inputs, ws.catalog, requirements))
-    manifests = {r.sha256: Manifest.model_validate_json(r.manifest) for r in ws.store.runs.of_case(case.id)}
+    manifests = {r.sha256: read_manifest(r.manifest, f"run {r.id}") for r in ws.store.runs.of_case(case.id)}
     for stored in ws.store.evidence.stored(case.id, metric=METRIC, kinds=SHOWN):
         if stored.evidence.statistic != STATISTIC:
             continue

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bundle.folder import bundle_sha256, file_sha256, open_bundle, pack, seal, unpack
-from bundle.manifest import MANIFEST, Manifest
+from bundle.manifest import BUNDLE_SCHEMA, MANIFEST, Manifest
 from bundle.records import read_records
 from bundle.run_data import read_run
 from planner.errors import BundleError, SchemaTooNew
@@ -46,7 +46,7 @@ def test_a_folder_without_manifest_says_which_folder_to_choose(tmp_path):
 def test_a_newer_format_asks_for_an_update(tmp_path):
     folder = bundle(tmp_path / "b")
     raw = json.loads((folder / MANIFEST).read_text())
-    (folder / MANIFEST).write_text(json.dumps(raw | {"schema_version": 2}))
+    (folder / MANIFEST).write_text(json.dumps(raw | {"schema_version": BUNDLE_SCHEMA + 1}))
     with pytest.raises(SchemaTooNew, match="Update Flipline"):
         open_bundle(folder)
 
