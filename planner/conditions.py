@@ -208,7 +208,10 @@ class PassedOver(Frozen):
 
 
 class Verdict(Frozen):
-    """What is known about a condition now; `side` says which way a near, holds or fails verdict points."""
+    """What is known about a condition now; `side` says which way a near, holds or fails verdict points.
+
+    `warning` is what a reader must know beside it (planner/precision_claims.py); the sentence says it too.
+    """
 
     state: State
     sentence: str
@@ -226,6 +229,7 @@ class Verdict(Frozen):
     passed_over: tuple[PassedOver, ...] = ()
     expectation: str = ""
     differences: tuple[str, ...] = ()
+    warning: str = ""
     parts: tuple[Verdict, ...] = ()
 
     @property

@@ -107,7 +107,8 @@ def test_another_set_is_another_question():
     other = SET.model_copy(update={"file_sha256": "b" * 64}).load_hash()
     left, right = sides(100, 0, 0)
     v = judged(LOSS.format(4), rate("vllm", left), rate("ollama", right, GGUF, load_hash=other))
-    assert v.state is State.UNMEASURED
+    assert v.state is State.INVALID_RUN
+    assert "the load differs" in v.sentence
 
 
 def test_items_not_answers_are_the_sample_of_a_pass_rate():
