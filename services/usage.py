@@ -19,22 +19,46 @@ from services.workspace import Workspace, now
 
 
 class Usage(NamedTuple):
-    """What users did on one day; the share is of prompt tokens that stood in a prefix seen before."""
+    """What users did on one day, in UTC where the source knows it; None is not known.
+
+    The share is of prompt tokens that stood in a prefix seen before, tokens are means over the day's requests, coverage
+    is the share of the day that was looked at.
+    """
 
     day: date
-    peak_in_flight: float
+    peak_in_flight: float | None
     requests: float | None = None
     shared_prefix_share: float | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    coverage: float = 1.0
 
 
-OPTIONAL = ("requests", "shared_prefix_share")
+class Figure(NamedTuple):
+    """Which field of a day becomes which metric, under which statistics over days."""
+
+    field: str
+    metric: str
+    statistics: tuple[str, ...]
+
+
+FIGURES = (
+    Figure("peak_in_flight", "peak_in_flight", ("max", "mean", "p95")),
+    Figure("requests", "requests_per_day", ("max", "mean")),
+    Figure("shared_prefix_share", "shared_prefix_share", ("mean",)),
+    Figure("input_tokens", "input_tokens", ("mean",)),
+    Figure("output_tokens", "output_tokens", ("mean",)),
+)
+PREFIX = "observed/"  # begins the id of an observed figure: observed/BATCH/DAY/METRIC/STATISTIC
+OPTIONAL = ("requests", "shared_prefix_share", "input_tokens", "output_tokens", "coverage")
+SHARES = ("shared_prefix_share", "coverage")
 
 
 def read_usage(text: str, where: str = "usage") -> tuple[Usage, ...]:
     """Read a CSV of days, or of requests (start, end in ISO 8601).
 
-    Days have the columns date and peak_in_flight, and may have requests and shared_prefix_share. Raises InputError with
-    line and column.
+    Days have the columns date and peak_in_flight, and may have those of OPTIONAL. Raises InputError with line and
+    column.
     """
     try:
         return _read(csv.DictReader(io.StringIO(text.lstrip("\ufeff"))), where)
@@ -67,9 +91,10 @@ def _usage_day(row: dict[str, str], place: str) -> Usage:
         day = date.fromisoformat((row["date"] or "").strip())
     except ValueError:
         raise InputError(f"date {row['date']!r} is not a day.", where=place, fix="Write it as 2026-11-29.") from None
-    more = {c: _number(row[c], c, place) if (row.get(c) or "").strip() else None for c in OPTIONAL}
-    if (more["shared_prefix_share"] or 0.0) > 1:
-        raise InputError("shared_prefix_share is above 1.", where=place, fix="Write a share from 0 to 1.")
+    more = {c: _number(row[c], c, place) for c in OPTIONAL if (row.get(c) or "").strip()}
+    above = next((c for c in SHARES if more.get(c, 0.0) > 1), None)
+    if above:
+        raise InputError(f"{above} is above 1.", where=place, fix="Write a share from 0 to 1.")
     return Usage(day, _number(row["peak_in_flight"], "peak_in_flight", place), **more)
 
 
@@ -118,6 +143,7 @@ def _usage_of_requests(spans: Sequence[tuple[datetime, datetime]], where: str) -
 def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source: str) -> tuple[Evidence, ...]:
     """Store observed demand, one figure a day and metric, so that windows join whenever more days arrive.
 
+    A figure that stands already is not stored again; where it was another one, the newer counts from now on (`newest`).
     Raises InputError for a day that lies ahead.
     """
     if not by.strip():
@@ -127,24 +153,43 @@ def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source
     if ahead:
         raise InputError(f"{ahead} lies ahead.", where=source, fix="Bring in days that have passed.")
     batch = new_id(at_now)
-    pieces = tuple(p for u in usage for p in _pieces(u, batch, at_now, f"{source}, brought in by {by}", by))
+    stands = {_asked(e): (e.value, e.coverage, e.at) for e in newest(ws.store.evidence.of_case(case)) if day_of(e)}
+    pieces = tuple(
+        p for u in usage for p in _pieces(u, batch, at_now, f"{source}, brought in by {by}", by)
+        if stands.get(_asked(p)) != (p.value, p.coverage, p.at)
+    )  # fmt: skip
     ws.store.evidence.add(case, pieces)
     return pieces
 
 
+def newest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Evidence without what was observed of a day that was brought in again later: no day counts twice."""
+    latest: dict[str, str] = {}
+    for e in evidence:
+        if day_of(e):
+            latest[_asked(e)] = max(latest.get(_asked(e), ""), e.id)
+    return tuple(e for e in evidence if day_of(e) is None or latest[_asked(e)] == e.id)
+
+
+def day_of(e: Evidence) -> date | None:
+    """The day that an observed figure is about; None for any other evidence."""
+    return date.fromisoformat(e.id.split("/")[2]) if e.kind is Kind.OBSERVED and e.id.startswith(PREFIX) else None
+
+
+def _asked(e: Evidence) -> str:
+    """Day, metric and statistic of an observed figure."""
+    return e.id.split("/", 2)[2]
+
+
 def _pieces(u: Usage, batch: str, at_now: datetime, note: str, by: str) -> Iterator[Evidence]:
     end = min(datetime(u.day.year, u.day.month, u.day.day, tzinfo=UTC) + timedelta(days=1), at_now)
-    figures = (
-        ("peak_in_flight", ("max", "mean", "p95"), u.peak_in_flight),
-        ("requests_per_day", ("max", "mean"), u.requests),
-        ("shared_prefix_share", ("mean",), u.shared_prefix_share),
-    )
-    for metric, statistics, value in figures:
-        for statistic in statistics if value is not None else ():
+    for figure in FIGURES:
+        value: float | None = getattr(u, figure.field)
+        for statistic in figure.statistics if value is not None else ():
             yield Evidence(
-                id=f"observed/{batch}/{u.day}/{metric}/{statistic}", metric=metric, statistic=statistic,
-                value=value or 0.0, unit=METRICS[metric].unit, kind=Kind.OBSERVED, source=f"observed/{batch}",
-                run=f"observed/{batch}", at=end, n=1, window_days=1.0, coverage=1.0, by=by, note=note,
+                id=f"{PREFIX}{batch}/{u.day}/{figure.metric}/{statistic}", metric=figure.metric, statistic=statistic,
+                value=value or 0.0, unit=METRICS[figure.metric].unit, kind=Kind.OBSERVED, source=f"{PREFIX}{batch}",
+                run=f"{PREFIX}{batch}", at=end, n=1, window_days=1.0, coverage=u.coverage, by=by, note=note,
             )  # fmt: skip
 
 

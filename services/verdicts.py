@@ -22,6 +22,7 @@ from planner.scoring import static_evidence
 from services.cases import favourite_sizing, load_sizing
 from services.decided import accepted_plan, in_production, of_plan
 from services.evidence import counted_for
+from services.usage import newest
 from services.workspace import Workspace, now
 
 # The catalogue engine that a measured server belongs to, where they differ.
@@ -76,7 +77,7 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     sizing = _sizing(ws, requirements)
     runs = ws.store.runs.of_case(case.id)
     adrs = ws.store.adrs.all(case=case.id)
-    evidence = ws.store.evidence.of_case(case.id)
+    evidence = newest(ws.store.evidence.of_case(case.id))
     asked = asked_conditions(plan, adrs)
     counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else ())
     known = (

@@ -65,6 +65,8 @@ METRICS: dict[str, str] = {
     "peak_in_flight": "peak in flight",
     "requests_per_day": "requests a day",
     "shared_prefix_share": "shared prefix",
+    "input_tokens": "prompt length",
+    "output_tokens": "answer length",
     "format_supported": "format supported",
 }
 _METRIC = re.compile(r"(?<![\w-])(" + "|".join(sorted(METRICS, key=len, reverse=True)) + r")(?![\w-])")
