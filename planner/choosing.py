@@ -13,9 +13,10 @@ from planner.conditions import STANDING, Condition, Context, Evidence, Kind, Pas
 from planner.contract import moved_fields
 from planner.metrics import Level, quantity
 
-OF_A_START = frozenset({"started", "startup_s", "kv_capacity_tokens"})
+OF_A_START = frozenset({"started", "startup_s", "kv_capacity_tokens", "kv_capacity_spread"})
 # Every start counts for these whatever was asked of it; a failed start could not even report its version.
 OF_EVERY_START = frozenset({"started", "startup_s"})
+OTHER_LOAD = "was another one"
 DEMAND_STALE_DAYS = 90  # without a 'within' clause: older windows say nothing about users today
 # The first that is there speaks: an engine timed without a server ran on the real machine, the others are worked out.
 PREDICTIONS = (Kind.ENGINE_ALONE, Kind.PLANNING, Kind.COVERAGE, Kind.BOUND, Kind.SIMULATED)
@@ -38,7 +39,7 @@ def choose(
     fitting: list[Evidence] = []
     predictions: list[Evidence] = []
     for e in pieces:
-        if e.metric != condition.metric or (candidate and e.candidate != candidate):
+        if e.metric != (condition.of.spread_of or condition.metric) or (candidate and e.candidate != candidate):
             continue
         if e.load_point != point and not (point is None and condition.of.level is Level.SERVER):
             continue
@@ -122,7 +123,7 @@ def _unfit(condition: Condition, e: Evidence, point: str | None, context: Contex
         return "goodput was counted under other service levels"
     if e.definition_version != condition.of.version:
         return f"definition {e.definition_version}, now {condition.of.version}"
-    return f"the load called {point!r} was another one" if _other_load(e, point, context) else ""
+    return f"the load called {point!r} {OTHER_LOAD}" if _other_load(e, point, context) else ""
 
 
 def _other_load(e: Evidence, point: str | None, context: Context) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
-from planner.conditions import Condition, Evidence, Kind
+from planner.conditions import Condition, Evidence, Kind, More
 from planner.metrics import Level, quantity
 from planner.statistics import (
     binomial_at_least,
@@ -36,7 +36,10 @@ Side = Literal["holds", "fails"]
 
 
 class Decision(NamedTuple):
-    """What the pieces say: side (None: undecided), representative value, and the words that justify it."""
+    """What the pieces say: side (None: undecided), representative value, and the words that justify it.
+
+    `more` is what would decide an undecided one, where that is known.
+    """
 
     side: Side | None
     value: float
@@ -44,6 +47,7 @@ class Decision(NamedTuple):
     n: int | None = None
     effective_n: float | None = None
     interval: tuple[float, float] | None = None
+    more: More | None = None
 
 
 def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
@@ -55,6 +59,8 @@ def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         raise ValueError("nothing to decide on")
     if condition.of.level is Level.DEMAND:
         return _demand(condition, pieces)
+    if condition.of.spread_of:
+        return _spread(condition, list(per_start(pieces).values()))
     if all(p.kind in AS_STATED for p in pieces) and not _counted(condition, pieces):
         return _as_stated(condition, pieces)
     if condition.statistic.startswith("p"):
@@ -119,7 +125,7 @@ def _demand(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     value = _over_days(condition.statistic, inside)
     if known < asked - 1e-6:
         words = f"observed over {known:.0f} days, {asked} needed: {asked - known:.0f} more days"
-        return Decision(None, value, words)
+        return Decision(None, value, words, more=More(n=math.ceil(asked - known), of="days"))
     covered = _covered_days(inside, begin, end) / asked
     if covered < MIN_COVERAGE - 1e-9:
         words = f"only {covered:.0%} of the last {asked} days is covered, {MIN_COVERAGE:.0%} needed"
@@ -175,9 +181,8 @@ def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         words += f", worth {effective:.0f} independent samples"
     if len(alone | {side} - {None}) > 1:
         return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval)
-    if side is None:
-        words += f"; {_more_needed(beyond * effective / n, effective, share)}"
-    return Decision(side, value, words, n, effective, interval)
+    more = _more(beyond * effective / n, effective, share) if side is None else None
+    return Decision(side, value, words + _in_words(more), n, effective, interval, more)
 
 
 def _test(counts: Sequence[tuple[int, int, float]], share: float) -> tuple[Side | None, int, int, float]:
@@ -194,9 +199,12 @@ def _test(counts: Sequence[tuple[int, int, float]], share: float) -> tuple[Side 
     return None, beyond, n, effective
 
 
-def _more_needed(beyond: float, effective: float, share: float) -> str:
-    more = samples_needed(share, math.ceil(beyond - 1e-9)) - effective
-    return f"at least {math.ceil(more)} more requests without a further one beyond would decide it"
+def _more(beyond: float, effective: float, share: float, of: Literal["requests", "items"] = "requests") -> More:
+    return More(n=math.ceil(samples_needed(share, math.ceil(beyond - 1e-9)) - effective), of=of)
+
+
+def _in_words(more: More | None) -> str:
+    return f"; at least {more.n} more {more.of} without a further one beyond would decide it" if more else ""
 
 
 def _share(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
@@ -219,11 +227,10 @@ def _share(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     words = f"{bad} of {n} missed, {allowed:.3g} allowed"
     if len(alone | {side} - {None}) > 1:
         return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval)
-    if side is None and 0 < allowed < 1:
-        words += f"; {_more_needed(bad * effective / n, effective, allowed)}"
-    elif side is None:
+    more = _more(bad * effective / n, effective, allowed) if side is None and 0 < allowed < 1 else None
+    if side is None and more is None:
         words += "; that none ever does cannot be proved: ask for a share, or 'is'"
-    return Decision(side, value, words, n, effective, interval)
+    return Decision(side, value, words + _in_words(more), n, effective, interval, more)
 
 
 def _of_a_set(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
@@ -240,9 +247,8 @@ def _of_a_set(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     interval = share_interval(n - counted if good else counted, n)
     shown = f"{quantity(interval[0], 'share')} to {quantity(interval[1], 'share')}"
     words = f"{n} items, 95 % interval {shown}" + (f", mean of {len(starts)} starts" if len(starts) > 1 else "")
-    if side is None and 0 < allowed < 1:
-        words += f"; {_more_needed(counted, n, allowed).replace('requests', 'items')}"
-    return Decision(side, value, words, n, float(n), interval)
+    more = _more(counted, n, allowed, "items") if side is None and 0 < allowed < 1 else None
+    return Decision(side, value, words + _in_words(more), n, float(n), interval, more)
 
 
 def _worst(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
@@ -259,6 +265,17 @@ def _worst(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     return Decision(_side(condition, worst.value), worst.value, words, n, None, (min(values), max(values)))
 
 
+def _spread(condition: Condition, values: Sequence[float]) -> Decision:
+    """Decide how far starts lie apart: more starts only widen it, so what is beyond an upper limit stays beyond."""
+    low, high, n = min(values), max(values), len(values)
+    spread = (high - low) / high if high else 0.0
+    beyond = condition.comparison == "<=" and not condition.holds_for(spread)
+    shown = f"{quantity(low, 'tokens')} to {quantity(high, 'tokens')} over {n} start{'s' if n > 1 else ''}"
+    if n < MIN_STARTS and not beyond:
+        return Decision(None, spread, f"{shown}, {MIN_STARTS - n} more would decide it", n, None, (spread, spread))
+    return Decision(_side(condition, spread), spread, shown, n, None, (spread, spread))
+
+
 def over_starts(condition: Condition, values: Sequence[float], in_production: bool = False) -> Decision:
     """Decide a mean-type figure from one value per engine start; observed production figures stand alone."""
     typical = percentile(values, 50)
@@ -268,7 +285,8 @@ def over_starts(condition: Condition, values: Sequence[float], in_production: bo
     if n < MIN_STARTS and not in_production:
         missing = MIN_STARTS - n
         words = f"{n} start{'s' if n > 1 else ''} of the engine, {missing} more would decide it"
-        return Decision(None, typical, words, n, None, (min(values), max(values)))
+        more = More(n=missing, of="starts")
+        return Decision(None, typical, words, n, None, (min(values), max(values)), more)
     spread = (
         f"min to max over {n} starts, {shown}; covers the median {median_coverage(n):.0%} of the time"
         if n < 5

@@ -34,6 +34,7 @@ class Metric(Frozen):
     """One metric: `id` carries the unit, `name` is how a condition line calls it.
 
     A `paired` one compares two candidates by itself, so it names both and keeps its own unit instead of a ratio's.
+    `spread_of` names the metric whose figures of several starts it is worked out from.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Metric(Frozen):
     definition: str
     version: int = 1
     paired: bool = False
+    spread_of: str = ""
 
 
 PERCENTILES = ("p5", "p50", "p90", "p95", "p99")
@@ -54,11 +56,11 @@ LOWER, HIGHER, NEITHER = Direction.LOWER, Direction.HIGHER, Direction.NEITHER
 
 def _row(
     id: str, name: str, unit: str, direction: Direction, level: Level, statistics: tuple[str, ...], definition: str,
-    paired: bool = False,
+    paired: bool = False, spread_of: str = "",
 ) -> Metric:  # fmt: skip
     return Metric(
         id=id, name=name, unit=unit, direction=direction, level=level, statistics=statistics, definition=definition,
-        paired=paired,
+        paired=paired, spread_of=spread_of,
     )  # fmt: skip
 
 
@@ -109,6 +111,9 @@ _ROWS = (
          "Times the engine process ended while it was expected to serve."),
     _row("kv_capacity_tokens", "kv_capacity", "tokens", HIGHER, Level.SERVER, VALUE,
          "KV cache capacity that the engine states after its start."),
+    _row("kv_capacity_spread", "kv_capacity_spread", "share", LOWER, Level.SERVER, VALUE,
+         "(largest - smallest) / largest kv_capacity_tokens over the starts of an engine.",
+         spread_of="kv_capacity_tokens"),
     _row("kv_use", "kv_use", "share", LOWER, Level.SERVER, ("mean", "max"),
          "Share of the KV cache in use, from the server's own metrics, sampled through the load point."),
     _row("running", "running", "count", NEITHER, Level.SERVER, ("mean", "max"),

@@ -1,8 +1,4 @@
-"""From requirements to a plan: load points, the six hypotheses, stages, and what is already doubtful before a run.
-
-The hypotheses are the seed's (its section 9): starts; N times the baseline; speed per user; first token at peak;
-overload queues; measured over bound within a band.
-"""
+"""From requirements to a plan: load points, stages, hypotheses, and what is already doubtful before a run."""
 
 from __future__ import annotations
 
@@ -10,19 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from planner.condition_line import parse_condition
-from planner.conditions import Condition, Context, Evidence
+from planner.conditions import Context, Evidence
 from planner.evaluate import evaluate
+from planner.hypotheses import SIXTEEN_BITS, generate
+from planner.hypothesis_case import Case, QualitySet
+from planner.hypothesis_edits import with_points
 from planner.loads import LoadPoint
 from planner.poc import Hypothesis, Plan, PlanCandidate, Stage, StageRule
 from planner.requirements import Requirements
-
-RATIO_OVER_BASELINE = 3  # seed, hypothesis 2
-NEAR = 10  # percent of the threshold that counts as near
-# Where measured/bound fell on public runs of one GB10, by regime: prompts up to 1k .64-.87, 8k prompts down to .42,
-# beyond 8 in flight up to .98 of the coverage bound (llama.cpp dgx-spark.md@4c7e9893, dgx-spark-benchmarks@5636536).
-BAND_SINGLE = (0.4, 0.95)
-BAND_PARALLEL = (0.3, 1.1)
 
 
 class Roles(NamedTuple):
@@ -41,6 +32,11 @@ def regular_point(r: Requirements) -> str:
     """The name of the load point at which per-user speed is promised."""
     n = regular_parallel(r)
     return "single" if n == 1 else f"parallel-{n}"
+
+
+def top_point(r: Requirements) -> str:
+    """The name of the closed load point with all users in flight."""
+    return "single" if r.peak_users_max == 1 else f"parallel-{r.peak_users_max}"
 
 
 def candidate_of(engine: str) -> str:
@@ -88,7 +84,7 @@ def load_points(r: Requirements, limit: int, requests_per_point: int = 24) -> tu
 def stages(r: Requirements, points: Sequence[LoadPoint], favourite: str) -> tuple[Stage, ...]:
     """Stage A finds the knee, the limit above the sweep; stage B sets the limit there and offers peak and overload."""
     names = [p.name for p in points]
-    top = f"parallel-{r.peak_users_max}"
+    top = top_point(r)
     sweep = tuple(n for n in names if n not in ("peak", "overload", top) or (n == top and _is_power(r.peak_users_max)))
     second = tuple(n for n in (top, "peak", "overload") if n in names and n not in sweep)
     promise = r.service_levels()[0].model_copy(update={"candidate": favourite})
@@ -107,84 +103,22 @@ def _is_power(n: int) -> bool:
     return n & (n - 1) == 0
 
 
-def hypotheses(r: Requirements, roles: Roles, candidates: Sequence[str]) -> tuple[Hypothesis, ...]:
-    """The seed's six, with this case's numbers; cheapest that could end the plan first."""
-    f, n = roles.favourite, regular_parallel(r)
-    at_n = regular_point(r)
-    speed, ttft = r.service_levels()
-    top = f"parallel-{r.peak_users_max}"
-
-    def lines(*texts: str) -> tuple[Condition, ...]:
-        return tuple(parse_condition(x) for x in texts)
-
-    found = [
-        Hypothesis(
-            id="H1",
-            statement="Each candidate starts on this machine and answers.",
-            conditions=lines(
-                *(f"{c}: started is true" for c in candidates),
-                *(f"{c}: completed_share is 1 at single" for c in candidates),
-            ),
-            method="Smallest configuration, one request at a time.",
-            if_rejected="Back to the choice of hardware; keep llama.cpp for the baseline only.",
-        )
-    ]
-    if roles.baseline:
-        ratio = f"{f} over {roles.baseline}: output_tok_s >= {RATIO_OVER_BASELINE} x at {at_n} near {NEAR} %"
-        found.append(
-            Hypothesis(
-                id="H2",
-                statement=f"At {n} in flight {f} gives {RATIO_OVER_BASELINE} times the tokens of {roles.baseline}.",
-                conditions=lines(ratio),
-                method="Same model, lengths and prompts on both; contract differences declared beforehand.",
-                if_rejected="Suspect the settings before the engine, and measure again.",
-            )
-        )
-    speed_at = speed.model_copy(update={"candidate": f, "load_points": (at_n,), "near": NEAR / 100})
-    ttft_at = ttft.model_copy(update={"candidate": f, "load_points": (top, "peak"), "near": NEAR / 100})
-    found += [
-        Hypothesis(
-            id="H3",
-            statement=f"At {n} in flight each user gets at least {r.user_tok_s_promise:g} tok/s.",
-            conditions=(speed_at,),
-            method="Raise the requests in flight from 1 to the peak and record the speed per user.",
-            if_rejected="Lower --max-num-seqs and make up for it with units.",
-        ),
-        Hypothesis(
-            id="H4",
-            statement=f"At peak the first token comes within {r.ttft_s:g} s for {r.ttft_percentile} % of the requests.",
-            conditions=(ttft_at,),
-            method="Open loop at the peak rate and closed loop with all users in flight, queue included.",
-            if_rejected="Solve it with units, shorter prompts, prefix caching or chunk size.",
-        ),
-        Hypothesis(
-            id="H5",
-            statement="Twice the limit waits in the queue and does not run out of memory.",
-            conditions=lines(
-                f"{f}: oom <= 0 at overload",
-                f"{f}: restarts <= 0 at overload",
-                f"{f}: completed_share >= 95 % at overload",
-                f"{f}: waiting max >= 1 at overload",
-            ),
-            method="Offer twice the batch limit and watch the queue, memory and restarts.",
-            if_rejected="Size the memory settings again.",
-        ),
-        Hypothesis(
-            id="H6",
-            statement="Measured throughput stays within a band of the bound, in each regime.",
-            conditions=lines(
-                f"{f}: measured_over_bound between {BAND_SINGLE[0]} and {BAND_SINGLE[1]} x at single",
-                *(
-                    [f"{f}: measured_over_bound between {BAND_PARALLEL[0]} and {BAND_PARALLEL[1]} x at {at_n}"]
-                    if at_n != "single"
-                    else []
-                ),
-            ),
-            method="Compare with the coverage bound of the sizing at the same load.",
-            if_rejected="Question the premise that decode is bound by memory bandwidth.",
-        ),
-    ]
-    return tuple(found)
+def case_of(
+    r: Requirements, roles: Roles, candidates: Sequence[PlanCandidate], points: Sequence[LoadPoint],
+    quality: QualitySet | None = None,
+) -> Case:  # fmt: skip
+    """What hypotheses are derived from."""
+    model = next((c.model_name for c in candidates if c.id == roles.favourite), "")
+    less = next((c.contract.get("quantization") for c in candidates if c.id == roles.favourite), None)
+    precise = (
+        c.id for c in candidates
+        if c.model_name == model and c.contract.get("quantization") in SIXTEEN_BITS and less not in SIXTEEN_BITS
+    )  # fmt: skip
+    return Case(
+        r, roles.favourite, roles.baseline, tuple(c.id for c in candidates), tuple(points),
+        regular=regular_point(r), top=top_point(r), sweep=stages(r, points, roles.favourite)[0].points,
+        precise=next(precise, None), quality=quality,
+    )  # fmt: skip
 
 
 def make_plan(
@@ -199,13 +133,11 @@ def make_plan(
     declared_differences: tuple[str, ...],
     expectations: Sequence[Evidence],
     now: datetime,
+    quality: QualitySet | None = None,
 ) -> Plan:
     """Assemble the plan; each hypothesis carries what is predicted and a warning where that contradicts it."""
-    context = Context(now=now, points={p.name: p for p in points})
-    hs = tuple(
-        with_expectation(h, expectations, context) for h in hypotheses(requirements, roles, [c.id for c in candidates])
-    )
-    return Plan(
+    found = generate(case_of(requirements, roles, candidates, points, quality))
+    bare = Plan(
         case=case,
         title=title,
         requirements_sha256=requirements.sha256(),
@@ -214,9 +146,12 @@ def make_plan(
         candidates=candidates,
         load_points=points,
         stages=stages(requirements, points, roles.favourite),
-        hypotheses=hs,
         service_levels=requirements.service_levels(),
     )
+    plan = with_points(bare, [p for w in found for p in w.points])
+    context = Context(now=now, points=plan.points())
+    asked = tuple(with_expectation(w.hypothesis, expectations, context) for w in found)
+    return plan.model_copy(update={"hypotheses": asked})
 
 
 def with_expectation(h: Hypothesis, expectations: Sequence[Evidence], context: Context) -> Hypothesis:

@@ -11,17 +11,18 @@ from typing import Literal, NamedTuple
 
 from planner.condition_line import parse_condition
 from planner.frozen import Frozen
+from planner.hypotheses import NEAR
+from planner.hypothesis_case import SHARED as SHARED_POINT
+from planner.hypothesis_edits import with_points
 from planner.loads import LoadPoint
-from planner.planning import NEAR, candidate_of, regular_point
-from planner.poc import Hypothesis, Plan, Stage
+from planner.planning import candidate_of, regular_point
+from planner.poc import Hypothesis, Plan
 from planner.requirements import Requirements
 from planner.scoring import Contribution, Score, ScoredCandidate
 from planner.weighting import Unknown, open_requirements
 
 Origin = Literal["unknown gate", "open requirement", "close race", "thin evidence"]
 MARK = "P-"  # begins the id of every hypothesis that was proposed here
-STAGE = "C"
-SHARED_POINT = "shared-prefix"
 AT_LEAST = 1.1  # a gain below a tenth is within what starts of one engine differ by
 
 
@@ -250,16 +251,8 @@ def take_in(plan: Plan, taken: Sequence[Proposal]) -> Plan:
 
     The plan must have the proposals' engines among its candidates.
     """
-    known = plan.points()
-    extra = {p.name: p for proposal in taken for p in proposal.points if p.name not in known}
-    stage = (
-        Stage(name=STAGE, points=tuple(extra), why="What the proposals that were taken in ask for.") if extra else None
-    )
-    return plan.model_copy(update={
-        "hypotheses": (*plan.hypotheses, *(p.hypothesis for p in taken)),
-        "load_points": (*plan.load_points, *extra.values()),
-        "stages": (*plan.stages, *([stage] if stage else [])),
-    })  # fmt: skip
+    extended = with_points(plan, [p for proposal in taken for p in proposal.points])
+    return extended.model_copy(update={"hypotheses": (*plan.hypotheses, *(p.hypothesis for p in taken))})
 
 
 def taken_in(plan: Plan) -> tuple[str, ...]:
