@@ -17,13 +17,24 @@ Difference = Literal["must match", "may be declared", "is compared", "context"]
 
 
 class Field(NamedTuple):
-    """One contract field: `between` says what a difference between two candidates means."""
+    """One contract field: `between` says what a difference between two candidates means.
+
+    Where `one_side` is stated, a difference can be declared only if one of the two reads so: an engine that cannot hold
+    the output length compares per token, two fixed lengths that differ are two loads.
+    """
 
     name: str
     part: Part
     material: bool
     between: Difference
     meaning: str
+    one_side: str = ""
+
+    def declarable(self, left: str, right: str) -> bool:
+        """Whether these two values may differ by declaration."""
+        if self.between != "may be declared" or not (left and right):
+            return False
+        return not self.one_side or self.one_side in (left, right)
 
 
 FIELDS: tuple[Field, ...] = (
@@ -38,9 +49,13 @@ FIELDS: tuple[Field, ...] = (
     Field("weight_format", "candidate", True, "may be declared", "safetensors, GGUF, ..."),
     Field("quantization", "candidate", True, "may be declared", "none, FP8, Q8_0, AWQ, ..."),
     Field("kv_cache_dtype", "candidate", True, "may be declared", "precision of the KV cache"),
-    Field("output_length", "candidate", True, "may be declared", "fixed or free: whether the engine can hold it"),
+    Field("output_length", "candidate", True, "may be declared",
+          "fixed or free: whether the engine can hold it", one_side="free"),
     Field("max_model_len", "candidate", True, "may be declared", "tokens that one request may use"),
     Field("max_num_seqs", "candidate", True, "is compared", "most requests in one batch, or slots"),
+    Field("gpu_memory_share", "candidate", True, "is compared", "share of the GPU memory that the engine may take"),
+    Field("prefill_chunk", "candidate", True, "is compared",
+          "most prompt tokens in one step, and whether decoding shares that step"),
     Field("prefix_caching", "candidate", True, "may be declared", "on or off"),
     Field("tensor_parallel", "candidate", True, "must match", "number of devices that share the model"),
     Field("gpu", "observed", True, "must match", "device as the driver names it"),
@@ -51,7 +66,7 @@ FIELDS: tuple[Field, ...] = (
     Field("os", "observed", False, "context", "operating system"),
     Field("cpu", "observed", False, "context", "processor"),
     Field("memory_limit", "observed", False, "context", "memory the engine may use"),
-)
+)  # fmt: skip
 FIELD: dict[str, Field] = {f.name: f for f in FIELDS}
 
 UNSTATED = ("", "unknown", "b0-unknown")  # the last is what llama.cpp says of itself when built outside git
@@ -93,10 +108,20 @@ class Contract(Frozen):
         return sha256_of(self.model_dump(mode="json"))
 
 
+ParityState = Literal["comparable", "comparable with a declared difference", "refused"]
+# The classes of parity and what each allows, as they are published in docs/definitions.md.
+PARITY: dict[ParityState, str] = {
+    "comparable": "every field that must match is stated on both sides and equal: every figure compares",
+    "comparable with a declared difference": "what differs may be declared and was declared beforehand: only figures "
+    "per token compare, and every sentence names the difference",
+    "refused": "anything else differs, or is not stated: nothing compares, and the fields are named",
+}
+
+
 class Parity(NamedTuple):
     """Whether two contracts compare; `differences` are the declared ones, or those that refuse."""
 
-    state: Literal["comparable", "comparable with a declared difference", "refused"]
+    state: ParityState
     differences: tuple[Moved, ...]
 
 
@@ -111,8 +136,7 @@ def parity(left: Contract, right: Contract) -> Parity:
         moved = Moved(field.name, a.get(field.name, ""), b.get(field.name, ""))
         if moved.left == moved.right and moved.left:
             continue
-        stated = bool(moved.left and moved.right)
-        if field.between == "may be declared" and stated and field.name in declared:
+        if field.name in declared and field.declarable(moved.left, moved.right):
             named.append(moved)
         else:
             refused.append(moved)

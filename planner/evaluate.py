@@ -11,11 +11,11 @@ from typing import Literal
 from planner.choosing import OF_A_START, Chosen, choose, ratio_expectation
 from planner.condition_line import EVERY_POINT, format_test
 from planner.conditions import Condition, Context, Evidence, State, Verdict
-from planner.contract import Contract, Parity, parity
-from planner.deciding import MIN_STARTS, OUTCOMES, Decision, decide, over_starts, per_start
+from planner.deciding import AS_STATED, MIN_STARTS, OUTCOMES, Decision, decide, over_starts, side_of_range
+from planner.deciding_items import decide_paired
 from planner.metrics import Level, quantity
-
-PER_TOKEN = frozenset({"output_tok_s", "user_tok_s", "tpot_ms", "itl_ms"})
+from planner.pairing import QUALITY, Refused, agreement, kv_capacity, pair, spread
+from planner.precision_claims import beside
 
 
 def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Context) -> Verdict:
@@ -86,59 +86,76 @@ def _conflict(condition: Condition, pieces: Sequence[Evidence], decision: Decisi
 
 
 def _ratio(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> Verdict:
-    left = choose(condition, condition.candidate, point, pieces, context)
-    right = choose(condition, condition.over, point, pieces, context)
+    found = pair(condition, point, pieces, context)
+    expectation = ratio_expectation(condition, point, pieces)
+    if isinstance(found, Refused):
+        refused = Chosen((), (), expectation, State.INVALID_RUN, f"not comparable: {found.why}")
+        return _open_verdict(condition, refused)
+    left, right = found.left, found.right
     both = left._replace(
         pieces=left.pieces + right.pieces,
         passed_over=left.passed_over + right.passed_over,
-        expectation=ratio_expectation(condition, point, pieces),
+        expectation=expectation,
     )
     for side, name in ((left, condition.candidate), (right, condition.over)):
         if side.state:
             return _open_verdict(condition, both._replace(pieces=(), state=side.state, why=f"{name}: {side.why}"))
-    agreed = _parity(left, right, context)
-    refused = _refusal(condition, left, right, agreed)
-    if refused:
-        why = f"not comparable: {refused}"
-        return _open_verdict(condition, both._replace(pieces=(), state=State.INVALID_RUN, why=why))
-    if min(e.value for e in right.pieces) <= 0:
+    if condition.of.paired:
+        items = decide_paired(condition, left.pieces, right.pieces)
+        return _closed_verdict(condition, items, both, "", found.differences)
+    if spread(right.pieces).low <= 0:
         why = f"{condition.over} delivered nothing"
         return _open_verdict(condition, both._replace(pieces=(), state=State.UNDECIDED, why=why))
-    names = tuple(str(m) for m in agreed.differences) if agreed else ()
     decision = _ratio_decision(condition, left.pieces, right.pieces)
-    return _closed_verdict(condition, decision, both, _ratio_conflict(condition, left, right), names)
+    conflict = _ratio_conflict(condition, left, right) or _unlike(condition, point, decision, pieces, context)
+    verdict = _closed_verdict(condition, decision, both, conflict, found.differences)
+    return _with_quality(verdict, condition, left, right, pieces, context)
 
 
-def _parity(left: Chosen, right: Chosen, context: Context) -> Parity | None:
-    a, b = (_contract(side.pieces, context) for side in (left, right))
-    return parity(a, b) if a and b else None
-
-
-def _refusal(condition: Condition, left: Chosen, right: Chosen, agreed: Parity | None) -> str:
-    """Why the two sides do not compare; empty when they do."""
-    if agreed is None:
-        return "a side states no contract"
-    if {e.load_hash for e in left.pieces} != {e.load_hash for e in right.pieces}:
-        return "the load differs"
-    if agreed.state == "refused":
-        return "; ".join(str(m) for m in agreed.differences)
-    if agreed.differences and condition.metric not in PER_TOKEN:
-        return f"with {agreed.differences[0].field} declared different, only figures per token compare"
-    return ""
+def _with_quality(
+    verdict: Verdict, condition: Condition, left: Chosen, right: Chosen, pieces: Sequence[Evidence], context: Context
+) -> Verdict:
+    """The verdict with what is known of quality beside it, where the two sides differ in precision."""
+    agreed = agreement(left.pieces, right.pieces, context)
+    names = condition.candidate or "", condition.over or ""
+    found = beside(*names, agreed.differences if agreed else (), pieces, context.contracts)
+    if found is None or condition.metric in QUALITY:
+        return verdict
+    told = f"{found.sentence}."
+    return verdict.model_copy(update={"sentence": f"{verdict.sentence} {told}", "warning": told if found.warns else ""})
 
 
 def _ratio_decision(condition: Condition, left: Sequence[Evidence], right: Sequence[Evidence]) -> Decision:
-    """Slowest start over fastest start bounds the ratio below, fastest over slowest above."""
-    above, below = list(per_start(left).values()), list(per_start(right).values())
-    starts = min(len(above), len(below))
-    lowest, highest = min(above) / max(below), max(above) / min(below)
-    middle = (sum(above) / len(above)) / (sum(below) / len(below))
+    """Slowest start over fastest start bounds the ratio below, fastest over slowest above.
+
+    Figures of a foreign source decide with the range that it states around them, or as they stand.
+    """
+    above, below = spread(left), spread(right)
+    starts = min(len(above.values), len(below.values))
+    lowest, highest = above.low / below.high, above.high / below.low
+    middle = above.typical / below.typical
+    stated = all(p.kind in AS_STATED for p in (*left, *right))
+    if stated:
+        side = side_of_range(condition, lowest, highest)
+        why = f"as {left[0].kind.value}, {quantity(lowest, 'x')} to {quantity(highest, 'x')}"
+        return Decision(side, middle, why, None, None, (lowest, highest))
     decision = over_starts(condition, [lowest, middle, highest] if starts >= MIN_STARTS else [middle] * starts)
     if starts >= MIN_STARTS:
         shown = f"{quantity(lowest, 'x')} to {quantity(highest, 'x')}"
-        why = f"{shown} over {len(above)} and {len(below)} starts, slowest against fastest"
+        why = f"{shown} over {len(above.values)} and {len(below.values)} starts, slowest against fastest"
         decision = decision._replace(because=why)
     return decision._replace(n=starts, interval=(lowest, highest), value=middle)
+
+
+def _unlike(
+    condition: Condition, point: str | None, decision: Decision, pieces: Sequence[Evidence], context: Context
+) -> str:
+    """Starts that are no repeats of one another, where they leave the ratio open: no one number stands for them."""
+    if decision.side is not None:
+        return ""
+    at = context.points.get(point) if context.points and point else None
+    found = [kv_capacity(c, at, pieces) for c in (condition.candidate, condition.over) if c]
+    return "; ".join(k.in_words() for k in found if k and k.unlike)
 
 
 def _ratio_conflict(condition: Condition, left: Chosen, right: Chosen) -> str:
@@ -152,10 +169,6 @@ def _ratio_conflict(condition: Condition, left: Chosen, right: Chosen) -> str:
     if {d.side for d in sides.values()} == {"holds", "fails"}:
         return "; ".join(f"{run}: {d.side}, {quantity(d.value, 'x')}" for run, d in sides.items())
     return ""
-
-
-def _contract(pieces: Sequence[Evidence], context: Context) -> Contract | None:
-    return context.contracts.get(max(pieces, key=lambda e: (e.at, e.id)).contract or "")
 
 
 def _title(condition: Condition) -> str:
@@ -205,6 +218,7 @@ def _closed_verdict(
         distance=distance, relative_distance=relative, n=decision.n, effective_n=decision.effective_n,
         interval=decision.interval, kind=chosen.pieces[0].kind, used=tuple(sorted(e.id for e in chosen.pieces)),
         passed_over=chosen.passed_over, expectation=chosen.expectation, differences=differences,
+        more=None if conflict else decision.more,
     )  # fmt: skip
 
 
@@ -236,4 +250,5 @@ def combine(kind: Combination, verdicts: Sequence[Verdict]) -> Verdict:
         "parts": tuple(verdicts),
         "used": tuple(sorted({u for v in verdicts for u in v.used})),
         "expectation": "; ".join(dict.fromkeys(v.expectation for v in verdicts if v.expectation)),
+        "warning": " ".join(dict.fromkeys(v.warning for v in verdicts if v.warning)),
     })  # fmt: skip

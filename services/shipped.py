@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 
 from bundle.folder import unpack
 from planner.conditions import Evidence, Kind
+from planner.contract import Contract
 from planner.metrics import METRICS
 from services.cases import begin_case, requirements_from
 from services.decisions import begin_draft
@@ -43,8 +45,11 @@ def install(ws: Workspace, path: Path) -> None:
         upload_plan(ws, case.id, plan_file.name, plan_file.read_text(encoding="utf-8"), AUTHOR)
     else:
         save_plan(ws, case.id, draft_plan(ws, case.slug, r).plan, AUTHOR)
+    contracts = {name: Contract.model_validate(parts) for name, parts in data.get("contracts", {}).items()}
     ws.store.evidence.add(
-        case.id, [_imported(data["slug"], i, row) for i, row in enumerate(data.get("imported", []), 1)]
+        case.id,
+        [_imported(data["slug"], i, row, contracts) for i, row in enumerate(data.get("imported", []), 1)],
+        {c.full_hash(): c for c in contracts.values()},
     )
     archive = folder / "bundles.zip"
     if archive.is_file():
@@ -57,19 +62,23 @@ def install(ws: Workspace, path: Path) -> None:
     begin_draft(ws, case.id, AUTHOR)
 
 
-def _imported(slug: str, i: int, row: dict[str, Any]) -> Evidence:
+def _imported(slug: str, i: int, row: dict[str, Any], contracts: Mapping[str, Contract]) -> Evidence:
+    """One figure of a case file; where the source tells its starts apart, each is a source of its own."""
+    contract = contracts.get(row["candidate"])
     return Evidence(
         id=f"imported/{slug}/{i}",
         metric=row["metric"],
         statistic=row["statistic"],
         value=row["value"],
+        interval=row.get("interval"),
         unit=METRICS[row["metric"]].unit,
         kind=Kind.IMPORTED,
-        source=row["source"],
+        source=f"{row['source']}, start {row['start']}" if "start" in row else row["source"],
         at=datetime.fromisoformat(row["at"]),
         candidate=row["candidate"],
-        load_point=row["load_point"],
+        load_point=row.get("load_point"),
         n=row.get("n"),
         by=AUTHOR,
         note=row["note"],
+        contract=contract.full_hash() if contract else None,
     )

@@ -1,0 +1,68 @@
+"""Two candidates of a case, figure by figure and load point by load point."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+from planner.comparison import Comparison, compare
+from planner.conditions import STANDING
+from planner.contract import Parity
+from planner.metrics import METRICS, Direction, Level
+from planner.pairing import agreement
+from services.verdicts import CaseState
+
+_COMPARED = frozenset(
+    m.id
+    for m in METRICS.values()
+    if m.level in (Level.REQUEST, Level.RUN) and m.direction is not Direction.NEITHER and not m.paired
+)
+# What a reader looks at first; the rest of what was seen follows on request.
+HEADLINE = (
+    ("output_tok_s", "value"), ("user_tok_s", "p5"), ("ttft_ms", "p50"), ("ttft_ms", "p95"), ("ttft_ms", "p99"),
+    ("tpot_ms", "p50"), ("itl_ms", "p99"), ("error_share", "value"), ("goodput", "value"),
+)  # fmt: skip
+
+
+class Compared(NamedTuple):
+    """Two candidates with what their contracts allow (None: a side states none yet), and every figure."""
+
+    left: str
+    right: str
+    parity: Parity | None
+    rows: tuple[Comparison, ...]
+
+
+def pairs(state: CaseState) -> tuple[tuple[str, str], ...]:
+    """Every two candidates of the plan of whom one was seen at all, the favourite first."""
+    if state.plan is None:
+        return ()
+    ordered = sorted(state.plan.candidates, key=lambda c: c.role != "favourite")
+    seen = {e.candidate for e in state.evidence if e.metric in _COMPARED and e.kind in STANDING}
+    return tuple((a.id, b.id) for a, b in combinations(ordered, 2) if {a.id, b.id} <= seen)
+
+
+def comparison(state: CaseState, left: str, right: str, *, all_figures: bool = False) -> Compared:
+    """Hold every figure that one of two candidates has at a load point of the plan against the other's."""
+    points = [p.name for p in state.plan.load_points] if state.plan else []
+    seen = {
+        (e.metric, e.statistic, e.load_point)
+        for e in state.evidence
+        if e.candidate in (left, right) and e.metric in _COMPARED and e.kind in STANDING and e.load_point in points
+    }
+    figures = list(HEADLINE)
+    if all_figures:
+        figures += sorted({(m, s) for m, s, _ in seen} - set(HEADLINE), key=_place)
+    rows = tuple(
+        compare(left, right, metric, statistic, point, state.evidence, state.context)
+        for point in points
+        for metric, statistic in figures
+        if (metric, statistic, point) in seen
+    )
+    mine, theirs = ([e for e in state.evidence if e.candidate == c and e.contract] for c in (left, right))
+    return Compared(left, right, agreement(mine, theirs, state.context) if mine and theirs else None, rows)
+
+
+def _place(figure: tuple[str, str]) -> tuple[int, int]:
+    metric = METRICS[figure[0]]
+    return list(METRICS).index(metric.id), metric.statistics.index(figure[1])
