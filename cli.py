@@ -97,7 +97,9 @@ def plan(ws: Workspace, args: argparse.Namespace) -> int:
     else:
         drafted = draft_plan(ws, state.case.slug, r)
         body = plan_to_yaml(drafted.plan).encode()
-        what = f"draft, not stored; about {format_duration(drafted.minutes * 60)} of GPU time by the planning value"
+        what = (
+            f"draft, not stored; about {format_duration(drafted.cost.minutes * 60)} of GPU time by the planning value"
+        )
     if args.out:
         args.out.write_bytes(body)
         say(f"{args.out}: {what}.")
@@ -123,16 +125,23 @@ def _fired(arrived: Arrived) -> None:
 
 
 def take_in(ws: Workspace, args: argparse.Namespace) -> int:
-    """Take in bundles and judge the case again."""
-    arrived = bring_in(ws, args.case, args.path, args.by)
+    """Take in bundles and judge the case again; exit code 1 when one of several is broken."""
+
+    def report(done: int, total: int, name: str) -> None:
+        if name:
+            say(f"{done + 1} of {total}: {name}")
+
+    arrived = bring_in(ws, args.case, args.path, args.by, report)
     rows = [
         (t.run.id, t.run.candidate, t.run.kind.value, t.run.status, "new" if t.new else "was there",
          "; ".join(t.run.findings) or "none")
         for t in arrived.taken
     ]  # fmt: skip
     table("Runs", ("run", "candidate", "kind", "status", "stored", "findings"), rows)
+    for broken in arrived.broken:
+        say(f"BROKEN {broken.error}")
     _fired(arrived)
-    return OK
+    return FAILS if arrived.broken else OK
 
 
 def verdicts(ws: Workspace, args: argparse.Namespace) -> int:

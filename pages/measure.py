@@ -6,7 +6,7 @@ import streamlit as st
 
 from ui import measure_box, measure_hand, measure_here, measure_theirs, measure_usage
 from ui.cached import workspace
-from ui.measure_arrived import fired
+from ui.measure_arrived import told
 from ui.parts import go_to, head, kind_badge, next_step, plain
 from ui.session import open_case
 from ui.text import t
@@ -27,7 +27,7 @@ state = open_case()
 head("measure", t("Run the plan where the GPU is, and bring back what came out."))
 for finding in state.findings:
     st.warning(plain(finding), icon=":material/report:")
-fired()
+told()
 measure_here.running(ws, state)
 
 way = st.segmented_control(

@@ -1,8 +1,13 @@
-"""What arrives from outside is stored and judged in one step: bundles, other tools' results, tables, observed usage."""
+"""What arrives from outside is stored and judged in one step: bundles, other tools' results, tables, observed usage.
+
+Of several bundles each comes in whole or not at all: one that is broken is named and keeps no other out, and a drop
+that was interrupted is dropped again, since what is there already is known by its hash.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -10,59 +15,81 @@ from typing import NamedTuple
 from db.runs import TakenIn
 from decisions.flips import FlipVerdict
 from planner.conditions import Evidence
-from planner.errors import BundleError
-from services.evidence import take_in_all, take_in_zip
+from planner.errors import BundleError, FliplineError
+from services.dropped import Broken, Dropped, File, by_its_name, in_place, laid_out
+from services.evidence import take_in
 from services.filled import Filled, fill_in
 from services.foreign import Said, bundle_of
 from services.usage import Usage, observe
 from services.verdicts import asked_conditions, case_state, rejudge
 from services.workspace import Workspace
 
+Report = Callable[[int, int, str], None]  # bundles done, bundles in all, the name of the next one
+
 
 class Arrived(NamedTuple):
-    """Runs or figures that were stored, and the flip conditions that fired because of them."""
+    """Runs or figures that were stored, the flip conditions that fired because of them, bundles that were refused."""
 
     taken: tuple[TakenIn, ...]
     evidence: tuple[Evidence, ...]
     fired: tuple[FlipVerdict, ...]
+    broken: tuple[Broken, ...] = ()
+
+    @property
+    def new(self) -> int:
+        """Runs that were not there before."""
+        return sum(t.new for t in self.taken)
 
 
-def bring_in(ws: Workspace, case: str, path: Path, author: str) -> Arrived:
-    """Take in every bundle of a folder or .zip and judge the case again, all or nothing.
+def _silent(done: int, total: int, name: str) -> None:
+    """Nobody watches."""
 
-    Raises BundleError when there is none, or one is incomplete or altered.
+
+def bring_in(ws: Workspace, case: str, path: Path, author: str, report: Report = _silent) -> Arrived:
+    """Take in every bundle of a folder or .zip and judge the case again.
+
+    Raises the error of the first broken bundle when none could be taken in, BundleError when there is none.
     """
-    if path.is_dir():
-        return _bundles(ws, case, author, folder=path)
-    if not path.is_file():
-        raise BundleError("is not there.", where=str(path), fix="Name the folder that bench wrote to, or its .zip.")
-    return bring_in_zip(ws, case, path.name, path.read_bytes(), author)
+    return _bundles(ws, case, author, in_place(path), str(path), report)
 
 
-def bring_in_zip(ws: Workspace, case: str, name: str, content: bytes, author: str) -> Arrived:
-    """The same for the bytes of an uploaded .zip."""
-    return _bundles(ws, case, author, name=name, content=content)
+def bring_in_files(ws: Workspace, case: str, files: Sequence[File], author: str, report: Report = _silent) -> Arrived:
+    """The same for what was dropped on a page: archives, or the files of a folder by their relative names."""
+    name = files[0][0] if len(files) == 1 else "the drop"
+    return _bundles(ws, case, author, laid_out(files), name, report)
 
 
 def bring_in_foreign(ws: Workspace, case: str, name: str, content: bytes, said: Said, author: str) -> Arrived:
-    """Make a bundle of another tool's result and take it in, all or nothing; raises InputError for a bad file."""
+    """Make a bundle of another tool's result and take it in; raises InputError for a bad file."""
     stored = case_state(ws, case).stored_plan
     with bundle_of(name, content, said, stored.body if stored else None) as folder:
-        return _bundles(ws, case, author, folder=folder)
+        return bring_in(ws, case, folder, author)
 
 
 def _bundles(
-    ws: Workspace, case: str, author: str, *, folder: Path | None = None, name: str = "", content: bytes = b""
+    ws: Workspace, case: str, author: str, drop: AbstractContextManager[Dropped], name: str, report: Report
 ) -> Arrived:
     state = case_state(ws, case)
     asked = asked_conditions(state.plan, state.adrs)
     levels = state.plan.service_levels if state.plan else ()
-    with ws.store.transaction():
-        if folder:
-            taken = take_in_all(ws, state.case.id, folder, author, asked, levels)
-        else:
-            taken = take_in_zip(ws, state.case.id, name, content, author, asked, levels)
-        return Arrived(taken, (), rejudge(ws, state.case.id))
+    with drop as (found, unopened):
+        taken: list[TakenIn] = []
+        broken = list(unopened)
+        try:
+            for i, bundle in enumerate(found):
+                report(i, len(found), bundle.name)
+                try:
+                    taken.append(take_in(ws, state.case.id, bundle.folder, author, asked, levels))
+                except FliplineError as e:
+                    broken.append(Broken(bundle.name, by_its_name(bundle, e)))
+        finally:  # also when a click ends the page's run between two bundles
+            fired = rejudge(ws, state.case.id) if taken else ()
+    if broken and not taken:
+        raise broken[0].error
+    if not taken:
+        raise BundleError("holds no bundle.", where=name, fix="Choose the folder that bench wrote to, or its .zip.")
+    report(len(found), len(found), "")
+    return Arrived(tuple(taken), (), fired, tuple(broken))
 
 
 def bring_in_usage(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source: str) -> Arrived:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
-from bundle.folder import bundle_sha256, find_bundles, open_bundle, unpack
+from bundle.folder import bundle_sha256, find_bundles, open_bundle
 from bundle.manifest import MANIFEST
 from bundle.run_data import RunData, read_run
 from bundle.summary import evidence_of
 from db.runs import Run, TakenIn
-from planner.conditions import Condition, Evidence, Kind
+from planner.conditions import Condition, Kind
 from planner.errors import BundleError, FliplineError
-from planner.poc import levels_hash
 from services.workspace import UNFINISHED, Workspace, now
 
 
@@ -48,23 +45,6 @@ def take_in_all(
         open_bundle(folder)
     with ws.store.transaction():
         return tuple(take_in(ws, case, f, author, conditions, service_levels) for f in found)
-
-
-def take_in_zip(
-    ws: Workspace, case: str, name: str, content: bytes, author: str, conditions: Sequence[Condition] = (),
-    service_levels: Sequence[Condition] = (),
-) -> tuple[TakenIn, ...]:  # fmt: skip
-    """Take in an uploaded .zip of bundles."""
-    with tempfile.TemporaryDirectory() as scratch:
-        archive = Path(scratch) / "upload.zip"
-        archive.write_bytes(content)
-        unpacked = Path(scratch) / "bundles"
-        try:
-            unpack(archive, unpacked)
-            return take_in_all(ws, case, unpacked, author, conditions, service_levels)
-        except BundleError as e:  # said by the name that the person knows, not by where it was unpacked
-            inside = Path(e.where).relative_to(unpacked) if e.where.startswith(str(unpacked)) else Path()
-            raise BundleError(e.what, where=str(Path(name) / inside), fix=e.fix) from None
 
 
 def _keep(ws: Workspace, folder: Path, sha256: str) -> Path:
@@ -119,69 +99,3 @@ def _read_kept(folder: Path, sha256: str, name: str) -> RunData:
     if not (folder / MANIFEST).is_file() or bundle_sha256(folder) != sha256:
         raise BundleError("the kept bundle is missing or was altered.", where=name, fix="Take it in again.")
     return read_run(folder)
-
-
-class Counted(NamedTuple):
-    """Evidence with every asked threshold counted, and a sentence for each bundle that can no longer be read."""
-
-    evidence: tuple[Evidence, ...]
-    findings: tuple[str, ...]
-
-
-def counted_for(
-    ws: Workspace, runs: Sequence[Run], evidence: Sequence[Evidence], conditions: Sequence[Condition],
-    service_levels: Sequence[Condition] = (),
-) -> Counted:  # fmt: skip
-    """The same evidence with every asked threshold counted, and goodput under these service levels.
-
-    Kept bundles are summarised again where something is missing. A stored figure keeps its value, origin and findings;
-    goodput under other levels than those at import is a figure of its own, beside the stored one.
-    """
-    asked = {
-        (c.metric, c.statistic, c.threshold, c.comparison)
-        for c in conditions
-        if c.comparison in ("<=", ">=") and c.statistic.startswith("p") and not c.over
-    }
-    levels = levels_hash(service_levels)
-    incomplete = {
-        e.source
-        for e in evidence
-        for m, s, threshold, op in asked
-        if (e.metric, e.statistic) == (m, s) and e.beyond(threshold, op) is None
-    }
-    good = {e.source for e in evidence if e.metric == "goodput" and e.service_levels == levels}
-    regraded = {e.source for e in evidence if levels and e.load_point} - good
-    again: dict[str, Evidence] = {}
-    findings = []
-    for run in runs:
-        source = run.sha256[:12]
-        if (ws.runs / run.path / MANIFEST).is_file() and source not in incomplete | regraded:
-            continue
-        try:
-            summary = _summary(ws.runs / run.path, run.sha256, run.id, frozenset(conditions), tuple(service_levels))
-            again |= {e.id: e for e in summary}
-        except (FliplineError, OSError):
-            findings.append(
-                f"The bundle of run {run.id} ({run.candidate}, stage {run.stage}, start {run.start}) is missing or was "
-                "altered: its thresholds cannot be counted again. Take it in again."
-            )
-    counted = [_counted(e, again.get(e.id)) for e in evidence]
-    contract_of = {e.source: e.contract for e in evidence}
-    counted += [
-        e.model_copy(update={"id": f"{e.id}/{levels[:8]}", "contract": contract_of[e.source]})
-        for e in again.values()
-        if levels and e.metric == "goodput" and e.source in regraded
-    ]
-    return Counted(tuple(counted), tuple(findings))
-
-
-def _counted(stored: Evidence, again: Evidence | None) -> Evidence:
-    return stored if again is None else stored.model_copy(update={"exceedances": again.exceedances})
-
-
-@lru_cache(maxsize=256)
-def _summary(
-    folder: Path, sha256: str, name: str, conditions: frozenset[Condition], service_levels: tuple[Condition, ...]
-) -> tuple[Evidence, ...]:
-    """Keyed by the bundle's hash too: another bundle in the same place is another summary."""
-    return tuple(evidence_of(_read_kept(folder, sha256, name), tuple(conditions), service_levels))

@@ -270,7 +270,17 @@ def test_take_in_stores_bundles_once(run: Cli, tmp_path: Path, form: str) -> Non
         pack([folder], path)
     ran = run("take-in", "--case", "nortia", str(path), "--by", "Lee")
     assert (ran.code, "new" in ran.out) == (0, True)
+    assert "1 of 1: " in ran.out
     assert "was there" in run("take-in", "--case", "nortia", str(path)).out
+
+
+def test_take_in_names_a_broken_bundle_beside_the_good_ones(run: Cli, tmp_path: Path) -> None:
+    for start in (1, 2):
+        bundle(tmp_path / "results" / f"vllm-{start}", start=start)
+    (tmp_path / "results" / "vllm-2" / "telemetry.parquet").write_bytes(b"altered")
+    ran = run("take-in", "--case", "nortia", str(tmp_path / "results"))
+    assert (ran.code, "1 of 2: vllm-1" in ran.out, "run-vllm-1" in ran.out) == (1, True, True)
+    assert "BROKEN vllm-2: telemetry.parquet was altered after the run." in ran.out
 
 
 def test_take_in_refuses_an_altered_bundle_and_stores_nothing(run: Cli, home: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -13,10 +14,11 @@ from bundle.folder import seal
 from planner.conditions import State
 from planner.errors import BundleError, ConflictError
 from services import evidence as evidence_service
-from services.arrivals import bring_in, bring_in_zip
+from services.arrivals import bring_in, bring_in_files
 from services.cases import begin_case
 from services.evidence import read_kept, take_in
 from services.plans import save_plan
+from services.recounts import counted_for
 from services.verdicts import case_state, judge_hypotheses, judge_levels
 from services.workspace import ABANDONED_AFTER_S, open_workspace
 from tests.bundle.made import POINT, bundle
@@ -34,26 +36,26 @@ def stored(ws, case):
 
 def test_a_bundle_is_kept_and_read_again(shipped, case, tmp_path):
     archive = zipped([bundle(tmp_path / "a")], tmp_path / "a.zip")
-    (taken,) = bring_in_zip(shipped, case, "a.zip", archive, "Kim").taken
+    (taken,) = bring_in_files(shipped, case, [("a.zip", archive)], "Kim").taken
     assert (taken.new, taken.run.imported_by, taken.run.kind) == (True, "Kim", "simulated")
     assert read_kept(shipped, taken.run).manifest.candidate == "vllm"
 
 
 def test_the_same_zip_twice_is_one_run(shipped, case, tmp_path):
     archive = zipped([bundle(tmp_path / "a")], tmp_path / "a.zip")
-    bring_in_zip(shipped, case, "a.zip", archive, "Kim")
+    bring_in_files(shipped, case, [("a.zip", archive)], "Kim")
     before = stored(shipped, case)
-    assert [t.new for t in bring_in_zip(shipped, case, "a.zip", archive, "Lee").taken] == [False]
+    assert [t.new for t in bring_in_files(shipped, case, [("a.zip", archive)], "Lee").taken] == [False]
     assert stored(shipped, case) == before
 
 
 def test_a_bundle_belongs_to_one_case(shipped, case, tmp_path):
     archive = zipped([bundle(tmp_path / "a")], tmp_path / "a.zip")
-    bring_in_zip(shipped, case, "a.zip", archive, "Kim")
+    bring_in_files(shipped, case, [("a.zip", archive)], "Kim")
     r = case_state(shipped, CASE).requirements
     other = begin_case(shipped, "Other", r, "Lee")
     with pytest.raises(ConflictError, match="another case"):
-        bring_in_zip(shipped, other.id, "a.zip", archive, "Kim")
+        bring_in_files(shipped, other.id, [("a.zip", archive)], "Kim")
     assert shipped.store.runs.of_case(other.id) == ()
 
 
@@ -66,23 +68,33 @@ def altered_file(folder):
         f.write(b"x")
 
 
-@pytest.mark.parametrize(
-    ("harm", "message"),
-    [(missing_file, r"records/r1\.parquet is missing"), (altered_file, r"telemetry\.parquet was altered")],
-)
-def test_a_harmed_bundle_leaves_the_store_as_it_was_with_its_good_neighbour(shipped, case, tmp_path, harm, message):
+HARMS = [(missing_file, r"records/r1\.parquet is missing"), (altered_file, r"telemetry\.parquet was altered")]
+
+
+@pytest.mark.parametrize(("harm", "message"), HARMS)
+def test_a_harmed_bundle_is_named_and_keeps_no_other_out(shipped, case, tmp_path, harm, message):
     good, bad = bundle(tmp_path / "a"), bundle(tmp_path / "b", start=2)
     harm(bad)
+    arrived = bring_in_files(shipped, case, [("both.zip", zipped([good, bad], tmp_path / "both.zip"))], "Kim")
+    assert [t.run.start for t in arrived.taken] == [1]
+    (broken,) = arrived.broken
+    assert re.match(rf"both\.zip/b: {message}", str(broken.error))
+
+
+@pytest.mark.parametrize(("harm", "message"), HARMS)
+def test_a_harmed_bundle_alone_leaves_the_store_as_it_was(shipped, case, tmp_path, harm, message):
+    bad = bundle(tmp_path / "b")
+    harm(bad)
     before = stored(shipped, case)
-    with pytest.raises(BundleError, match=rf"^both\.zip/b: {message}"):
-        bring_in_zip(shipped, case, "both.zip", zipped([good, bad], tmp_path / "both.zip"), "Kim")
+    with pytest.raises(BundleError, match=rf"^one\.zip/b: {message}"):
+        bring_in_files(shipped, case, [("one.zip", zipped([bad], tmp_path / "one.zip"))], "Kim")
     assert stored(shipped, case) == before
 
 
 @pytest.mark.parametrize("content", [b"no zip at all", b""])
 def test_what_is_no_zip_is_refused_by_its_name(shipped, case, content):
     with pytest.raises(BundleError, match=r"mine\.zip: is not a zip archive"):
-        bring_in_zip(shipped, case, "mine.zip", content, "Kim")
+        bring_in_files(shipped, case, [("mine.zip", content)], "Kim")
 
 
 def test_a_kept_bundle_that_was_altered_since_is_not_believed(shipped, case, tmp_path):
@@ -113,7 +125,7 @@ def test_thresholds_that_nobody_asked_about_at_import_are_counted_when_they_are_
 
 def test_a_failed_start_is_a_run_with_an_outcome(shipped, case, tmp_path):
     archive = zipped([bundle(tmp_path / "a", started=False)], tmp_path / "a.zip")
-    (taken,) = bring_in_zip(shipped, case, "a.zip", archive, "Kim").taken
+    (taken,) = bring_in_files(shipped, case, [("a.zip", archive)], "Kim").taken
     assert taken.run.status == "failed"
     started = [e.value for e in shipped.store.evidence.of_case(case, metric="started")]
     assert started == [0.0]
@@ -155,9 +167,9 @@ def test_taking_an_altered_bundle_in_again_mends_the_kept_copy(shipped, case, tm
 
 def test_an_import_that_fails_leaves_no_folder(shipped, case, tmp_path, monkeypatch):
     def fails(*_):
-        raise BundleError("the judge fell ill.")
+        raise BundleError("the disk fell ill.")
 
-    monkeypatch.setattr("services.arrivals.rejudge", fails)
+    monkeypatch.setattr(shipped.store.runs, "take_in", fails)
     with pytest.raises(BundleError, match="fell ill"):
         bring_in(shipped, CASE, bundle(tmp_path / "a"), "Kim")
     assert stored(shipped, case)[0] == 0
@@ -240,7 +252,7 @@ def test_a_condition_that_no_line_can_say_does_not_stop_the_case(shipped, tmp_pa
     odd = asking(SLOWER)
     strange = odd.hypotheses[0].conditions[0].model_copy(update={"metric": "started", "statistic": "p95"})
     h = odd.hypotheses[0].model_copy(update={"conditions": (*odd.hypotheses[0].conditions, strange)})
-    counted = evidence_service.counted_for(
+    counted = counted_for(
         shipped, shipped.store.runs.of_case(case), shipped.store.evidence.of_case(case), h.conditions
     )
     assert counted.findings == ()

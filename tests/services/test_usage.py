@@ -10,7 +10,7 @@ from decisions.edits import ConditionFired
 from decisions.record import Status
 from planner.errors import InputError
 from planner.loads import LoadPoint
-from services.arrivals import bring_in_usage, bring_in_zip
+from services.arrivals import bring_in_files, bring_in_usage
 from services.decisions import answer_fire, flips
 from services.usage import EXAMPLE, Usage, read_usage, read_usage_file
 from tests.bundle.made import bundle, closed_loop
@@ -81,7 +81,7 @@ def test_a_benchmark_at_four_in_flight_is_an_input_not_demand(shipped, tmp_path)
     point = LoadPoint(name="parallel-4", in_flight=4, input_tokens=64, output_tokens=11, requests=40)
     with_plan(shipped, a_plan(point))
     folder = bundle(tmp_path / "b", closed_loop(slots=4, rounds=10), point=point)
-    arrived = bring_in_zip(shipped, adr.case, "b.zip", zipped([folder], tmp_path / "b.zip"), "Kim")
+    arrived = bring_in_files(shipped, adr.case, [("b.zip", zipped([folder], tmp_path / "b.zip"))], "Kim")
     assert arrived.taken[0].new
     assert arrived.fired == ()
     assert state_of(shipped, adr) == "unmeasured"

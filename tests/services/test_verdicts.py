@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.poc import Stage
-from services.arrivals import bring_in_table, bring_in_zip
+from services.arrivals import bring_in_files, bring_in_table
 from services.decisions import begin_draft
 from services.filled import Filled
 from services.verdicts import asked_conditions, case_state, judge_levels, missing, rejudge, users_served
@@ -57,7 +57,7 @@ def test_simulated_figures_serve_nobody(shipped, tmp_path):
     levels = case_state(shipped, CASE).requirements.service_levels()
     case = with_plan(shipped, small_plan(POINT).model_copy(update={"service_levels": levels}))
     folder = bundle(tmp_path / "a", closed_loop(rounds=100))
-    bring_in_zip(shipped, case, "a.zip", zipped([folder], tmp_path / "a.zip"), "Kim")
+    bring_in_files(shipped, case, [("a.zip", zipped([folder], tmp_path / "a.zip"))], "Kim")
     assert users_served(case_state(shipped, CASE)).users is None
 
 
@@ -75,7 +75,7 @@ def test_an_engine_that_does_not_start_fires_its_condition_only_when_it_was_meas
     adr = accepted(shipped)
     case = with_plan(shipped, small_plan(POINT))
     folder = bundle(tmp_path / "a", started=False)  # simulated
-    arrived = bring_in_zip(shipped, case, "a.zip", zipped([folder], tmp_path / "a.zip"), "Kim")
+    arrived = bring_in_files(shipped, case, [("a.zip", zipped([folder], tmp_path / "a.zip"))], "Kim")
     assert arrived.fired == ()
     assert shipped.store.adrs.get(adr.id).fires == ()
 
