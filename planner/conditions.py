@@ -207,6 +207,13 @@ class PassedOver(Frozen):
     reason: str
 
 
+class More(Frozen):
+    """How much more would decide what is undecided: the least that could."""
+
+    n: int
+    of: Literal["requests", "items", "starts", "days"]
+
+
 class Verdict(Frozen):
     """What is known about a condition now; `side` says which way a near, holds or fails verdict points.
 
@@ -230,6 +237,7 @@ class Verdict(Frozen):
     expectation: str = ""
     differences: tuple[str, ...] = ()
     warning: str = ""
+    more: More | None = None
     parts: tuple[Verdict, ...] = ()
 
     @property
