@@ -170,7 +170,7 @@ if plan:
         st.markdown(
             t("{badge} About **{time}** of GPU time: {starts} starts of each server, five minutes to load, both at the "
               "favourite's predicted speed. A slower baseline takes longer; downloads come on top.",
-              badge=kind_badge("planning"), time=format_duration(explained_here.minutes * 60), starts=plan.starts)
+              badge=kind_badge("planning"), time=format_duration(explained_here.cost.minutes * 60), starts=plan.starts)
         )  # fmt: skip
     hypotheses_section(ws, state, plan, take)
     st.subheader(t("Stages and load points"))

@@ -160,20 +160,3 @@ def with_expectation(h: Hypothesis, expectations: Sequence[Evidence], context: C
     doubtful = [p for p in predicted if "predicted to fail" in p]
     warning = f"Already doubtful: {doubtful[0]}." if doubtful else ""
     return h.model_copy(update={"expectation": "; ".join(dict.fromkeys(predicted)), "warning": warning})
-
-
-def estimate_minutes(plan: Plan, tok_s: dict[str, float]) -> float:
-    """Minutes for all starts of all candidates: output tokens over the predicted speed per point, plus start-up.
-
-    `tok_s` is the predicted total output speed by load point; an open loop takes at least requests / rate. Start-up is
-    counted with five minutes a start and stage, the model being on disk.
-    """
-    seconds = 0.0
-    for stage in plan.stages:
-        seconds += 300.0
-        for name in stage.points:
-            p = plan.point(name)
-            tokens = (p.requests + p.warmup_requests) * p.output_tokens
-            offered = p.requests / p.rate_per_s if p.rate_per_s else 0.0
-            seconds += plan.repeats * max(tokens / tok_s[name] if tok_s.get(name) else 0.0, offered)
-    return seconds * plan.starts * len(plan.candidates) / 60

@@ -7,38 +7,51 @@ from typing import NamedTuple
 from db.plans import StoredPlan
 from planner.capacity import Sizing
 from planner.catalog import facts_to_carry
-from planner.conditions import Kind
-from planner.contract import FIELDS
+from planner.contract import FIELD, FIELDS
+from planner.contract_check import Contradiction, contradictions, refuse_contradictions
+from planner.contract_edit import Edit, edited_contract, edited_settings, edits_between
+from planner.engine_facts import server
 from planner.errors import ConflictError, InputError, NotAllowed
-from planner.launch import LaunchPlan
-from planner.planning import Roles, candidate_of, estimate_minutes, load_points, make_plan
+from planner.launch import LaunchPlan, launch
+from planner.plan_budget import PlanCost
+from planner.plan_trim import Lost
+from planner.planning import Roles, candidate_of, load_points, make_plan
 from planner.poc import Plan, PlanCandidate, plan_from_yaml
 from planner.predictions import bound_tok_s, predict
 from planner.proposals import propose, take_in, taken_in
 from planner.requirements import Requirements
+from planner.sample_size import requests_for
 from planner.scoring import Score
-from planner.throughput import total_tok_s
+from planner.server_schema import RequestFields, Server
 from services.cases import favourite_sizing, load_sizing
-from services.launches import SERVER_OF, Weights, launch_of, run_form
+from services.launches import SERVER_OF, Weights, launch_of, run_form, settings_of
+from services.plan_costs import cost_of, trimmed
 from services.scores import case_score
 from services.verdicts import rejudge
 from services.workspace import Workspace, now
 
 
 class PlanChoices(NamedTuple):
-    """What a person states before the plan is written; empty means not stated, and then it is not equal either."""
+    """What a person states before the plan is written; empty means not stated, and then it is not equal either.
+
+    `requests_per_point` None: as many as the percentiles of the service levels need. `budget_min` trims the plan.
+    `contract` and `declared` are what reads otherwise than derived; `declared` None: as the weight formats differ.
+    """
 
     model_revision: str = ""
     gguf_file: str = ""
     load_generator: str = "same machine"
     starts: int = 3
     repeats: int = 1
-    requests_per_point: int = 24
+    requests_per_point: int | None = None
     proposals: tuple[str, ...] = ()
+    budget_min: float | None = None
+    contract: tuple[Edit, ...] = ()
+    declared: tuple[str, ...] | None = None
 
 
 def choices_of(plan: Plan) -> PlanChoices:
-    """What a person had stated when a plan was written, read back from it."""
+    """What a person had stated when a plan was written, read back from it; contract edits need `edits_of`."""
     files = (
         c.launch.command[i + 1]
         for c in plan.candidates
@@ -56,7 +69,13 @@ def choices_of(plan: Plan) -> PlanChoices:
         repeats=plan.repeats,
         requests_per_point=max(1, asked),
         proposals=taken_in(plan),
+        budget_min=plan.budget_min,
     )
+
+
+def requests_asked(r: Requirements, choices: PlanChoices) -> int:
+    """Requests per load point: what a person asked for, else what the service levels' percentiles need."""
+    return choices.requests_per_point or requests_for(r.service_levels(), choices.starts, choices.repeats)
 
 
 def unstated_fields(plan: Plan) -> tuple[str, ...]:
@@ -65,16 +84,20 @@ def unstated_fields(plan: Plan) -> tuple[str, ...]:
 
 
 class Drafted(NamedTuple):
-    """A plan that is not stored yet, with the launches that explain its commands and the time it will take.
+    """A plan that is not stored yet, with the launches that explain its commands and what it will cost.
 
-    `everyday` is how an engine is started in daily use where it is measured through another server.
+    `everyday` is how an engine is started in daily use where it is measured through another server; `lost` what the
+    budget cost; `contracts` and `declared` are as derived, before any edit.
     """
 
     plan: Plan
     launches: dict[str, LaunchPlan]
-    minutes: float
+    cost: PlanCost
     unstated: tuple[str, ...]
     everyday: dict[str, LaunchPlan]
+    lost: tuple[Lost, ...]
+    contracts: dict[str, dict[str, str]]
+    declared: tuple[str, ...]
 
 
 AS_DERIVED = PlanChoices()
@@ -83,7 +106,8 @@ AS_DERIVED = PlanChoices()
 def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoices = AS_DERIVED) -> Drafted:
     """Derive the plan of a case.
 
-    Raises NotAllowed when no engine passes the gates or the model does not fit.
+    Raises NotAllowed when no engine passes the gates or the model does not fit, InputError for an edit that its field
+    cannot have and for a budget below the least possible.
     """
     score = case_score(ws, r)
     sizing = favourite_sizing(ws, r)
@@ -93,12 +117,20 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         raise NotAllowed(sizing.sentence, where="PoC plan", fix="Change the model plan or the hardware first.")
     expected = load_sizing(ws, r, by_team=True)
     roles = Roles(candidate_of(score.favourite), candidate_of(score.baseline) if score.baseline else None)
-    points = load_points(r, sizing.launch.max_num_seqs_expected or 1, choices.requests_per_point)
+    points = load_points(r, sizing.launch.max_num_seqs_expected or 1, requests_asked(r, choices))
     taken = [p for p in propose(r, score) if p.id in choices.proposals]
     asked = (e for e in (score.favourite, score.baseline, *(e for p in taken for e in p.engines)) if e)
     engines = list(dict.fromkeys(asked))
     weights, known = Weights(choices.model_revision, choices.gguf_file), ws.catalog.engines
-    launches = {e: launch_of(known, score, r, sizing, SERVER_OF.get(e, e), weights) for e in engines}
+
+    servers = {e: server(known, SERVER_OF.get(e, e)) for e in engines}
+    plain = {e: settings_of(score, r, sizing, found, "benchmark", weights) for e, found in servers.items()}
+    launches = {
+        e: launch(found, edited_settings(plain[e], candidate_of(e), choices.contract)) for e, found in servers.items()
+    }
+    contracts = {
+        candidate_of(e): _contract(score, r, sizing, e, found, launch(found, plain[e])) for e, found in servers.items()
+    }
     candidates = tuple(
         PlanCandidate(
             id=candidate_of(e),
@@ -106,19 +138,13 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
             engine=launches[e].engine,
             model_name=r.favourite_plan.model,
             launch=launches[e].for_plan(),
-            contract=_contract(score, r, sizing, e, launches[e]),
-            facts=facts_to_carry(ws.catalog.engines, launches[e].engine),
+            contract=edited_contract(contracts[candidate_of(e)], candidate_of(e), choices.contract),
+            facts=facts_to_carry(known, launches[e].engine),
             bound_tok_s=bound_tok_s(expected, points) if e == score.favourite else {},
         )
         for e in engines
     )
-    shared = {
-        "model": r.favourite_plan.model,
-        "model_revision": choices.model_revision,
-        "tokenizer": r.favourite_plan.model,
-        "sampling": "temperature 0",
-        "load_generator": choices.load_generator,
-    }
+    declared = tuple(dict.fromkeys(d for e in engines for d in run_form(score, e).declared))
     plan = make_plan(
         case=case_slug,
         title=f"{ws.store.cases.get(case_slug).title}: {score.sentence}",
@@ -126,30 +152,57 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         roles=roles,
         candidates=candidates,
         points=points,
-        shared_contract={k: v for k, v in shared.items() if v},
-        declared_differences=tuple(dict.fromkeys(d for e in engines for d in run_form(score, e).declared)),
+        shared_contract=_shared(r, choices),
+        declared_differences=declared if choices.declared is None else choices.declared,
         expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
-    plan = take_in(plan, taken)
+    plan, lost = take_in(plan, taken), tuple[Lost, ...]()
+    if choices.budget_min is not None:
+        cut = trimmed(ws, r, plan, choices.budget_min)
+        plan, lost = cut.plan, cut.lost
     return Drafted(
-        plan,
-        launches,
-        estimate_minutes(plan, _speeds(plan, expected)),
-        unstated_fields(plan),
+        plan, launches, cost_of(ws, r, plan), unstated_fields(plan),
         {e: launch_of(known, score, r, sizing, e, weights) for e in engines if e in SERVER_OF},
+        lost, contracts, declared,
+    )  # fmt: skip
+
+
+def _shared(r: Requirements, choices: PlanChoices) -> dict[str, str]:
+    stated = {
+        "model": r.favourite_plan.model,
+        "model_revision": choices.model_revision,
+        "tokenizer": r.favourite_plan.model,
+        "sampling": "temperature 0",
+        "load_generator": choices.load_generator,
+    }
+    return {k: v for k, v in stated.items() if v}
+
+
+def edits_of(plan: Plan, drafted: Drafted) -> PlanChoices:
+    """The edits of a plan's contract against what is derived today, as choices that hold nothing else."""
+    stated = {c.id: c.contract for c in plan.candidates}
+    declared = plan.declared_differences
+    return PlanChoices(
+        contract=edits_between(drafted.contracts, stated),
+        declared=None if set(declared) == set(drafted.declared) else declared,
     )
 
 
-def _speeds(plan: Plan, sizing: Sizing) -> dict[str, float]:
-    """Planning value of the total speed per closed point, in tok/s."""
-    if sizing.inputs is None:
-        return {}
-    return {p.name: total_tok_s(sizing.inputs, Kind.PLANNING, p.in_flight) for p in plan.load_points if p.in_flight}
+# Contract fields that a launch states by a flag, by the flag's role in the catalogue.
+_BY_FLAG = {"gpu_memory_share": "gpu_memory_fraction", "prefill_chunk": "chunked_prefill_size"}
+NO_SETTING = "no setting of this engine"
 
 
-def _contract(score: Score, r: Requirements, sizing: Sizing, engine: str, started: LaunchPlan) -> dict[str, str]:
+def _contract(
+    score: Score, r: Requirements, sizing: Sizing, engine: str, found: Server, started: LaunchPlan
+) -> dict[str, str]:
     form = run_form(score, engine)
+    values = {f.flag: f.value for f in started.flags}
+    by_flag = {
+        field: values.get(found.parameters[role].flag, "") if role in found.parameters else NO_SETTING
+        for field, role in _BY_FLAG.items() if field in FIELD
+    }  # fmt: skip
     return {
         "engine": started.engine,
         "engine_version": started.version,
@@ -161,14 +214,36 @@ def _contract(score: Score, r: Requirements, sizing: Sizing, engine: str, starte
         "max_num_seqs": str(sizing.launch.max_num_seqs),
         "prefix_caching": "on",
         "tensor_parallel": str(sizing.launch.tensor_parallel),
+        **{k: v for k, v in by_flag.items() if v},
     }
+
+
+def request_fields(ws: Workspace, plan: Plan) -> dict[str, RequestFields]:
+    """What each candidate's server takes in a request: by the plan's own facts, else by the catalogue."""
+    found: dict[str, RequestFields] = {}
+    for c in plan.candidates:
+        facts: Server | None = c.facts
+        if facts is None and c.engine in SERVERS_OF_OTHERS:
+            continue
+        found[c.id] = (facts or server(ws.catalog.engines, c.engine)).request
+    return found
+
+
+SERVERS_OF_OTHERS = ("openai",)  # an endpoint of which nothing else is known
+
+
+def plan_contradictions(ws: Workspace, plan: Plan) -> tuple[Contradiction, ...]:
+    """Where a plan's contract contradicts its load points."""
+    return contradictions(plan, request_fields(ws, plan))
 
 
 def save_plan(ws: Workspace, case: str, plan: Plan, author: str) -> StoredPlan:
     """Store a plan and judge the case again under it.
 
-    Raises ConflictError when the very same plan was stored before a later one, which would go on to stand.
+    Raises InputError when its load points contradict its contract, ConflictError when the very same plan was stored
+    before a later one, which would go on to stand.
     """
+    refuse_contradictions(plan, request_fields(ws, plan), where="plan")
     return _store(ws, case, plan, author)
 
 
@@ -186,10 +261,14 @@ def _store(ws: Workspace, case: str, plan: Plan, author: str, body: bytes | None
 
 
 def upload_plan(ws: Workspace, case: str, name: str, text: str, author: str) -> StoredPlan:
-    """Store an edited plan file; raises InputError with the field that is wrong, SchemaTooNew, ConflictError."""
+    """Store an edited plan file.
+
+    Raises InputError with the field that is wrong or that its load points contradict, SchemaTooNew, ConflictError.
+    """
     plan = plan_from_yaml(text, where=name)
     slug = ws.store.cases.get(case).slug
     if plan.case != slug:
         raise InputError(f"case: the plan belongs to {plan.case!r}, this is {slug!r}.", where=name,
                          fix="Open that case, or correct the field.")  # fmt: skip
+    refuse_contradictions(plan, request_fields(ws, plan), where=name)
     return _store(ws, case, plan, author, text.encode())
