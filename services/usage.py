@@ -14,6 +14,7 @@ from typing import NamedTuple
 from db.ids import new_id
 from planner.conditions import Evidence, Kind
 from planner.errors import InputError
+from planner.known import Derived, Known
 from planner.metrics import METRICS
 from services.workspace import Workspace, now
 
@@ -153,7 +154,8 @@ def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source
     if ahead:
         raise InputError(f"{ahead} lies ahead.", where=source, fix="Bring in days that have passed.")
     batch = new_id(at_now)
-    stands = {_asked(e): (e.value, e.coverage, e.at) for e in newest(ws.store.evidence.of_case(case)) if day_of(e)}
+    known = newest(ws.store.evidence.of_case(case, kinds=[Kind.OBSERVED]))
+    stands = {_asked(e): (e.value, e.coverage, e.at) for e in known if day_of(e)}
     pieces = tuple(
         p for u in usage for p in _pieces(u, batch, at_now, f"{source}, brought in by {by}", by)
         if stands.get(_asked(p)) != (p.value, p.coverage, p.at)
@@ -162,13 +164,21 @@ def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source
     return pieces
 
 
-def newest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+_NEWEST: Derived[Known] = Derived()
+
+
+def newest(evidence: Known) -> Known:
     """Evidence without what was observed of a day that was brought in again later: no day counts twice."""
+    return _NEWEST.get(evidence, None, lambda: _newest(evidence))
+
+
+def _newest(evidence: Known) -> Known:
     latest: dict[str, str] = {}
     for e in evidence:
         if day_of(e):
             latest[_asked(e)] = max(latest.get(_asked(e), ""), e.id)
-    return tuple(e for e in evidence if day_of(e) is None or latest[_asked(e)] == e.id)
+    kept = [e for e in evidence if day_of(e) is None or latest[_asked(e)] == e.id]
+    return evidence if len(kept) == len(evidence) else Known(kept)
 
 
 def day_of(e: Evidence) -> date | None:
