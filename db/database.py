@@ -76,6 +76,11 @@ class Database:
                 self._here.session = None
                 self._here.undo.clear()
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread has a write open: what it reads now may still be undone."""
+        return self._here.session is not None
+
     def when_undone(self, action: Callable[[], None]) -> None:
         """Have `action` called if the open transaction is undone: for what lies outside the database, such as files.
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
 from sqlmodel import col, select
 
 from db.database import Database, to_text
-from db.tables import ContractRow, EvidenceRow
+from db.tables import ContractRow, EvidenceRevisionRow, EvidenceRow
 from planner.conditions import Evidence, Kind
 from planner.contract import Contract
 from planner.frozen import canonical_json
+from planner.known import Known
+
+HELD_CASES = 4  # whose figures stay in memory
+_EVIDENCE = TypeAdapter(tuple[Evidence, ...])
 
 
 class StoredEvidence(NamedTuple):
@@ -24,11 +30,19 @@ class StoredEvidence(NamedTuple):
     run_sha256: str | None
 
 
+class _Held(NamedTuple):
+    """The figures of a case as they were read at a revision of it."""
+
+    revision: int
+    known: Known
+
+
 class EvidenceStore:
     """Figures of a case, from bundles, imports, entries and observation."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._held: dict[str, _Held] = {}
 
     def add(
         self, case: str, evidence: Iterable[Evidence], contracts: Mapping[str, Contract] | None = None, *,
@@ -51,17 +65,40 @@ class EvidenceStore:
         kinds: Iterable[Kind] | None = None,
     ) -> tuple[Evidence, ...]:  # fmt: skip
         """Figures of a case by time, narrowed by what is given."""
+        if metric is candidate is run_sha256 is kinds is None:
+            return self._known(case)
         return tuple(
             s.evidence
             for s in self.stored(case, metric=metric, candidate=candidate, run_sha256=run_sha256, kinds=kinds)
         )
+
+    def _known(self, case: str) -> Known:
+        """All figures of a case: read once, and again when one was added, changed or removed.
+
+        Inside an open transaction they are always read, since it may be undone.
+        """
+        with self._database.read() as session:
+            row = session.get(EvidenceRevisionRow, case)
+            revision = row.n if row and not self._database.in_transaction else None
+            held = self._held.get(case)
+            if held and held.revision == revision:
+                return held.known
+            query = select(EvidenceRow.body).where(EvidenceRow.case_id == case)
+            bodies = session.exec(query.order_by(col(EvidenceRow.at), col(EvidenceRow.id))).all()
+        known = Known(_all_of(bodies))
+        if revision is not None:
+            self._held.pop(case, None)
+            self._held[case] = _Held(revision, known)
+            for oldest in list(self._held)[:-HELD_CASES]:
+                self._held.pop(oldest, None)
+        return known
 
     def stored(
         self, case: str, *, metric: str | None = None, candidate: str | None = None, run_sha256: str | None = None,
         kinds: Iterable[Kind] | None = None,
     ) -> tuple[StoredEvidence, ...]:  # fmt: skip
         """As of_case, with hashes."""
-        query = select(EvidenceRow).where(EvidenceRow.case_id == case)
+        query = select(EvidenceRow.body, EvidenceRow.sha256, EvidenceRow.run_sha256).where(EvidenceRow.case_id == case)
         for column, wanted in (
             (EvidenceRow.metric, metric),
             (EvidenceRow.candidate, candidate),
@@ -72,10 +109,9 @@ class EvidenceStore:
         if kinds is not None:
             query = query.where(col(EvidenceRow.kind).in_([k.value for k in kinds]))
         with self._database.read() as session:
-            rows = session.exec(query.order_by(col(EvidenceRow.at), col(EvidenceRow.id)))
-            return tuple(
-                StoredEvidence(Evidence.model_validate_json(r.body), r.body, r.sha256, r.run_sha256) for r in rows
-            )
+            rows = session.exec(query.order_by(col(EvidenceRow.at), col(EvidenceRow.id))).all()
+        evidence = _all_of([body for body, _, _ in rows])
+        return tuple(StoredEvidence(e, *row) for e, row in zip(evidence, rows, strict=True))
 
     def contracts(self, hashes: Iterable[str] | None = None) -> dict[str, Contract]:
         """Contracts by hash: the given ones that are there, or all."""
@@ -84,6 +120,17 @@ class EvidenceStore:
             query = query.where(col(ContractRow.hash).in_(list(hashes)))
         with self._database.read() as session:
             return {r.hash: Contract.model_validate_json(r.body) for r in session.exec(query)}
+
+
+def _all_of(bodies: Sequence[str]) -> tuple[Evidence, ...]:
+    """Parse many at once, without the collector: it would walk them all several times, and none of them is waste."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _EVIDENCE.validate_json(f"[{','.join(bodies)}]")
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _row(case: str, piece: Evidence, run_sha256: str | None) -> EvidenceRow:

@@ -13,6 +13,7 @@ from db.deployments import DeploymentStore
 from db.evidence import EvidenceStore
 from db.jobs import JobStore
 from db.plans import PlanStore
+from db.recounts import RecountStore
 from db.runs import RunStore
 from db.snapshots import SnapshotStore
 from db.verdicts import VerdictStore
@@ -27,6 +28,7 @@ class Store:
         self.plans = PlanStore(self._database)
         self.evidence = EvidenceStore(self._database)
         self.runs = RunStore(self._database, self.evidence)
+        self.recounts = RecountStore(self._database)
         self.snapshots = SnapshotStore(self._database)
         self.adrs = AdrStore(self._database, self.snapshots)
         self.deployments = DeploymentStore(self._database)

@@ -19,8 +19,8 @@ from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json, sha256_of
 from planner.poc import PLAN_SCHEMA
 from planner.weighting import RULES_VERSION
-from services.evidence import counted_for
 from services.prefill import prefill
+from services.recounts import counted_for
 from services.scores import case_score
 from services.verdicts import CaseState, case_state, judge_adr, rejudge
 from services.workspace import VERSION, Workspace, now, signed_by

@@ -167,9 +167,10 @@ def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source
 _NEWEST: Derived[Known] = Derived()
 
 
-def newest(evidence: Known) -> Known:
+def newest(evidence: Sequence[Evidence]) -> Known:
     """Evidence without what was observed of a day that was brought in again later: no day counts twice."""
-    return _NEWEST.get(evidence, None, lambda: _newest(evidence))
+    known = Known.of(evidence)
+    return _NEWEST.get(known, None, lambda: _newest(known))
 
 
 def _newest(evidence: Known) -> Known:

@@ -15,13 +15,14 @@ from planner.capacity import Sizing
 from planner.conditions import Condition, Context, Evidence, Kind, State, Verdict
 from planner.errors import FliplineError
 from planner.evaluate import combine, evaluate
+from planner.known import Known
 from planner.poc import Hypothesis, Plan, levels_hash
 from planner.predictions import predict
 from planner.requirements import Requirements
 from planner.scoring import static_evidence
 from services.cases import favourite_sizing, load_sizing
 from services.decided import accepted_plan, in_production, of_plan
-from services.evidence import counted_for
+from services.recounts import counted_for
 from services.usage import newest
 from services.workspace import Workspace, now
 
@@ -39,7 +40,7 @@ class CaseState(NamedTuple):
     plan: Plan | None
     sizing: Sizing | None
     runs: tuple[Run, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: Known
     adrs: tuple[Adr, ...]
     context: Context
     accepted_plans: Mapping[str, Plan] = {}
@@ -80,11 +81,8 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     evidence = newest(ws.store.evidence.of_case(case.id))
     asked = asked_conditions(plan, adrs)
     counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else ())
-    known = (
-        *counted.evidence,
-        *_predictions(ws, plan, requirements),
-        *_documented(ws, requirements, plan),
-    )
+    worked_out = Known((*_predictions(ws, plan, requirements), *_documented(ws, requirements, plan)))
+    known = Known.joined(counted.evidence, worked_out)
     context = Context(
         now=now(),
         points=plan.points() if plan else None,
