@@ -1,0 +1,137 @@
+"""Thresholds and service levels that were asked after a bundle was taken in: counted once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from bundle.manifest import MANIFEST
+from bundle.run_data import RunData
+from bundle.summary import evidence_of
+from db.runs import Run
+from planner.conditions import Condition, Evidence
+from planner.errors import FliplineError
+from planner.frozen import sha256_of
+from planner.known import Derived, Known
+from planner.poc import levels_hash
+from services.evidence import read_kept
+from services.workspace import VERSION, Workspace
+
+
+class Counted(NamedTuple):
+    """Evidence with every asked threshold counted, and a sentence for each bundle that can no longer be read."""
+
+    evidence: Known
+    findings: tuple[str, ...]
+
+
+class Question(NamedTuple):
+    """What is asked of every bundle: limits as metric, statistic, threshold, comparison, and the service levels."""
+
+    conditions: tuple[Condition, ...]
+    levels: tuple[Condition, ...]
+
+    @property
+    def limits(self) -> frozenset[tuple[str, str, float, str]]:
+        """The limits of percentiles, which are decided by how many samples lie beyond."""
+        return frozenset(
+            (c.metric, c.statistic, c.threshold, c.comparison)
+            for c in self.conditions
+            if c.comparison in ("<=", ">=") and c.statistic.startswith("p") and not c.over
+        )
+
+    def sha256(self) -> str:
+        """Its identity; another version of Flipline may count in another way."""
+        return sha256_of([VERSION, sorted(self.limits), levels_hash(self.levels)])
+
+
+def counted_for(
+    ws: Workspace, runs: Sequence[Run], evidence: Sequence[Evidence], conditions: Sequence[Condition],
+    service_levels: Sequence[Condition] = (),
+) -> Counted:  # fmt: skip
+    """The same evidence with every asked threshold counted, and goodput under these service levels.
+
+    Kept bundles are summarised again where something is missing, once for a question. A stored figure keeps its value,
+    origin and findings; goodput under other levels than those at import is a figure of its own, beside the stored one.
+    """
+    known, question = Known.of(evidence), Question(tuple(conditions), tuple(service_levels))
+    lost = {r.sha256 for r in runs if not (ws.runs / r.path / MANIFEST).is_file()}
+    present = frozenset(r.sha256 for r in runs) - lost
+    counted, unreadable = _COUNTED.get(known, (question, present), lambda: _counted(ws, runs, known, question))
+    lost |= unreadable
+    findings = tuple(
+        f"The bundle of run {run.id} ({run.candidate}, stage {run.stage}, start {run.start}) is missing or was "
+        "altered: its thresholds cannot be counted again. Take it in again."
+        for run in runs
+        if run.sha256 in lost
+    )
+    return Counted(counted, findings)
+
+
+_COUNTED: Derived[tuple[Known, frozenset[str]]] = Derived()
+
+
+def _counted(ws: Workspace, runs: Sequence[Run], known: Known, question: Question) -> tuple[Known, frozenset[str]]:
+    """The evidence with all that is asked, and the hashes of bundles that cannot be read."""
+    lacking = _uncounted(known, question) | _regraded(known, question)
+    again, lost = _again(ws, [r for r in runs if r.sha256[:12] in lacking], question)
+    return (_merged(known, again, question) if again else known), frozenset(lost)
+
+
+def _uncounted(known: Known, question: Question) -> set[str]:
+    """Sources of which a figure lacks the count of an asked limit."""
+    return {
+        e.source
+        for metric, statistic, threshold, comparison in question.limits
+        for e in known.of_metric(metric)
+        if e.statistic == statistic and e.beyond(threshold, comparison) is None
+    }
+
+
+def _regraded(known: Known, question: Question) -> set[str]:
+    """Sources whose goodput was counted under other service levels, or under none."""
+    levels = levels_hash(question.levels)
+    if levels is None:
+        return set()
+    good = {e.source for e in known.of_metric("goodput") if e.service_levels == levels}
+    return {e.source for e in known if e.load_point} - good
+
+
+def _again(ws: Workspace, runs: Sequence[Run], question: Question) -> tuple[dict[str, Evidence], set[str]]:
+    """What the asked figures of some runs come to, by id, and the hashes of bundles that cannot be read."""
+    if not runs:
+        return {}, set()
+    key, lost = question.sha256(), set()
+    found = ws.store.recounts.find(key, [r.sha256 for r in runs])
+    for run in runs:
+        if run.sha256 in found:
+            continue
+        try:
+            found[run.sha256] = _asked_of(read_kept(ws, run), question)
+        except (FliplineError, OSError):
+            lost.add(run.sha256)
+            continue
+        with suppress(FliplineError):  # somebody else is writing: it is counted again next time
+            ws.store.recounts.keep(run.sha256, key, found[run.sha256])
+    return {e.id: e for figures in found.values() for e in figures}, lost
+
+
+def _asked_of(data: RunData, question: Question) -> tuple[Evidence, ...]:
+    """The figures whose limits are asked, and goodput."""
+    asked = {(metric, statistic) for metric, statistic, *_ in question.limits} | {("goodput", "value")}
+    summary = evidence_of(data, question.conditions, question.levels)
+    return tuple(e for e in summary if (e.metric, e.statistic) in asked)
+
+
+def _merged(known: Known, again: Mapping[str, Evidence], question: Question) -> Known:
+    levels, regraded = levels_hash(question.levels), _regraded(known, question)
+    contract_of = {e.source: e.contract for e in known}
+    return Known((
+        *(e.model_copy(update={"exceedances": again[e.id].exceedances}) if e.id in again else e for e in known),
+        *(
+            e.model_copy(update={"id": f"{e.id}/{levels[:8]}", "contract": contract_of[e.source]})
+            for e in again.values()
+            if levels and e.metric == "goodput" and e.source in regraded
+        ),
+    ))  # fmt: skip
