@@ -17,7 +17,9 @@ from planner.requirements import Requirements
 from planner.units import format_duration
 from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.catalog_check import check_catalog
+from services.comparison import comparison, pairs
 from services.exporting import export_all
+from services.hypotheses import view as hypotheses_view
 from services.launches import Weights, start
 from services.model_reading import find
 from services.own_models import add_model, summary
@@ -29,7 +31,9 @@ from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
 from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
+from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_comparison
 from ui.engine_terminal import print_score, score_json
+from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
@@ -108,6 +112,18 @@ def plan(ws: Workspace, args: argparse.Namespace) -> int:
     return OK
 
 
+def hypotheses(ws: Workspace, args: argparse.Namespace) -> int:
+    """The hypotheses of the plan in the order in which they could end it, with what each costs."""
+    state, r = required(ws, args.case)
+    stands = None if args.draft or state.plan_is_stale else state.plan
+    found = hypotheses_view(ws, state, r, stands or draft_plan(ws, state.case.slug, r).plan)
+    if args.json:
+        as_json(hypotheses_json(found))
+    else:
+        print_hypotheses(found)
+    return OK
+
+
 def launch(ws: Workspace, args: argparse.Namespace) -> int:
     """How one server is started for a case, as a command, a container, Kubernetes objects or a systemd unit."""
     weights = Weights(args.revision, args.gguf)
@@ -164,6 +180,20 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
               [(adr, f.condition, f.state.value, f.sentence) for adr, f in flips])  # fmt: skip
     failing = any(v.side == "fails" for _, v in judged) or any(f.state == "fired" for _, f in flips)
     return FAILS if failing else OK
+
+
+def compare(ws: Workspace, args: argparse.Namespace) -> int:
+    """Every two candidates of a case figure by figure; 1 when their contracts refuse a comparison."""
+    state, _ = required(ws, args.case)
+    found = [comparison(state, *two, all_figures=args.all) for two in pairs(state)]
+    if args.json:
+        as_json([comparison_json(c) for c in found])
+    else:
+        for c in found:
+            print_comparison(c)
+        if not found:
+            say("Fewer than two candidates were measured, so there is nothing to compare.")
+    return FAILS if any(c.parity is None or c.parity.state == "refused" for c in found) else OK
 
 
 def usage(ws: Workspace, args: argparse.Namespace) -> int:
@@ -257,12 +287,19 @@ COMMANDS: tuple[Command, ...] = (
     Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (
         CASE, Argument("--out", {"type": Path, "metavar": "FILE", "help": "write it there (default: print it)"}),
         Argument("--draft", {"action": "store_true", "help": "a fresh draft although one is stored"}))),
+    Command("hypotheses", hypotheses, "what is tested first and why: cost, what is expected, what a no leads to",
+            "hypotheses --case nortia", (
+        CASE, Argument("--draft", {"action": "store_true", "help": "of a fresh draft although a plan is stored"}),
+        JSON)),
     Command("launch", launch, "how a server is started: command, container, Kubernetes or systemd", LAUNCH_EXAMPLE,
             (CASE, *LAUNCH_ARGUMENTS, JSON)),
     Command("take-in", take_in, "take in result bundles, a folder or a .zip", "take-in --case nortia results/", (
         CASE, BY, Argument("path", {"type": Path, "metavar": "PATH", "help": "folder that bench wrote to, or .zip"}))),
     Command("verdicts", verdicts, "hypotheses and flip conditions today; exit code 1 when one fails or fired",
             "verdicts --case nortia --json", (CASE, JSON)),
+    Command("compare", compare, "every two candidates figure by figure; exit code 1 when contracts refuse it",
+            COMPARE_EXAMPLE, (
+        CASE, Argument("--all", {"action": "store_true", "help": "every statistic that was taken"}), JSON)),
     Command("usage", usage, "bring in observed usage: CSV of date,peak_in_flight[,requests] or start,end",
             "usage --case nortia usage.csv --by 'A. Operator' --source 'gateway log'", (
         CASE, Argument("file", {"type": Path, "metavar": "FILE", "help": "CSV, a row a day or a row a request"}),

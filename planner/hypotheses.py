@@ -126,7 +126,7 @@ TEMPLATES: tuple[Template, ...] = (
     Template(
         "H6", "measured over bound", "always, once for each regime of the sweep", _always,
         "{regime}: measured throughput is {low} to {high} of the bound.",
-        ("{f}: measured_over_bound between {low} and {high} x at {regime_points}",),
+        ("{f}: measured_over_bound between {low} and {high} x at {regime_point}",),
         "Compare with the coverage bound of the sizing at the same load.",
         "Question the premise that decode is bound by memory bandwidth.",
         "changes the plan", each="regime",
@@ -231,9 +231,9 @@ def _written(t: Template, use: Use, case: Case) -> Iterator[Written]:
         yield Written(t, use, _filled(t, t.id, case, _names(case)), t.points(case))
         return
     regimes = case.regimes()
-    for i, (regime, points) in enumerate(regimes.items(), 1):
+    for i, (regime, point) in enumerate(regimes.items(), 1):
         id = f"{t.id}-{i}" if len(regimes) > 1 else t.id
-        yield Written(t, use, _filled(t, id, case, _names(case) | _regime_names(regime, points)), ())
+        yield Written(t, use, _filled(t, id, case, _names(case) | _regime_names(regime, point)), ())
 
 
 def _filled(t: Template, id: str, case: Case, names: Mapping[str, object]) -> Hypothesis:
@@ -273,7 +273,6 @@ def _quality_line(case: Case) -> str:
     return f"{case.favourite}: pass_rate >= {PASS_RATE} % at {QUALITY}"
 
 
-def _regime_names(regime: Regime, points: tuple[str, ...]) -> dict[str, object]:
+def _regime_names(regime: Regime, point: str) -> dict[str, object]:
     low, high = BAND_SINGLE if regime.batches == "1" else BAND_PARALLEL
-    several = "every of " if len(points) > 1 else ""
-    return {"regime": regime.words, "low": low, "high": high, "regime_points": several + ", ".join(points)}
+    return {"regime": regime.words, "low": low, "high": high, "regime_point": point}

@@ -85,13 +85,13 @@ class Case(NamedTuple):
         """The regular load; raises StopIteration when the plan lacks it."""
         return next(p for p in self.points if p.name == self.regular)
 
-    def regimes(self) -> dict[Regime, tuple[str, ...]]:
-        """Points of the sweep by the regime that they fall into, in the order of the sweep."""
-        found: dict[Regime, tuple[str, ...]] = {}
+    def regimes(self) -> dict[Regime, str]:
+        """The regimes of the sweep, each with one point that speaks for it: the regular one, else its largest."""
+        found: dict[Regime, str] = {}
         for p in self.points:
             regime = regime_of(p) if p.name in self.sweep else None
-            if regime:
-                found[regime] = (*found.get(regime, ()), p.name)
+            if regime and found.get(regime) != self.regular:
+                found[regime] = p.name
         return found
 
 

@@ -105,9 +105,9 @@ def _is_power(n: int) -> bool:
 
 def case_of(
     r: Requirements, roles: Roles, candidates: Sequence[PlanCandidate], points: Sequence[LoadPoint],
-    quality: QualitySet | None = None,
+    sweep: tuple[str, ...], quality: QualitySet | None = None,
 ) -> Case:  # fmt: skip
-    """What hypotheses are derived from."""
+    """What hypotheses are derived from; `sweep` are the points of stage A."""
     model = next((c.model_name for c in candidates if c.id == roles.favourite), "")
     less = next((c.contract.get("quantization") for c in candidates if c.id == roles.favourite), None)
     precise = (
@@ -116,7 +116,7 @@ def case_of(
     )  # fmt: skip
     return Case(
         r, roles.favourite, roles.baseline, tuple(c.id for c in candidates), tuple(points),
-        regular=regular_point(r), top=top_point(r), sweep=stages(r, points, roles.favourite)[0].points,
+        regular=regular_point(r), top=top_point(r), sweep=sweep,
         precise=next(precise, None), quality=quality,
     )  # fmt: skip
 
@@ -136,7 +136,8 @@ def make_plan(
     quality: QualitySet | None = None,
 ) -> Plan:
     """Assemble the plan; each hypothesis carries what is predicted and a warning where that contradicts it."""
-    found = generate(case_of(requirements, roles, candidates, points, quality))
+    planned = stages(requirements, points, roles.favourite)
+    found = generate(case_of(requirements, roles, candidates, points, planned[0].points, quality))
     bare = Plan(
         case=case,
         title=title,
@@ -145,7 +146,7 @@ def make_plan(
         declared_differences=declared_differences,
         candidates=candidates,
         load_points=points,
-        stages=stages(requirements, points, roles.favourite),
+        stages=planned,
         service_levels=requirements.service_levels(),
     )
     plan = with_points(bare, [p for w in found for p in w.points])

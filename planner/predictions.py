@@ -12,7 +12,7 @@ from planner.throughput import KINDS, total_tok_s, user_tok_s
 
 
 def predict(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at: datetime) -> tuple[Evidence, ...]:
-    """Speed per user and in total at every closed point, and the first token when nobody waits.
+    """Speed per user, in total and over the bound at every closed point, and the first token when nobody waits.
 
     Empty where the sizing knows no speed. Open loops are left out: their load follows from latency, not the reverse; so
     are points whose requests are not as long as those that the sizing counts.
@@ -45,6 +45,10 @@ def _predictions(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at
             yield piece(kind, name, "user_tok_s", "p5", user, "tok/s")
             total = total_tok_s(sizing.inputs, kind, in_flight)
             yield piece(kind, name, "output_tok_s", "value", total, "tok/s")
+        over = total_tok_s(sizing.inputs, Kind.PLANNING, in_flight) / total_tok_s(
+            sizing.inputs, Kind.COVERAGE, in_flight
+        )
+        yield piece(Kind.PLANNING, name, "measured_over_bound", "value", over, "x")
         if in_flight == 1 and sizing.first_token:
             yield piece(Kind.PLANNING, name, "ttft_ms", "p95", sizing.first_token.planning_ms, "ms")
             yield piece(Kind.BOUND, name, "ttft_ms", "p95", sizing.first_token.floor_ms, "ms")

@@ -11,7 +11,8 @@ from planner.contract import FIELD, FIELDS
 from planner.contract_check import Contradiction, contradictions, refuse_contradictions
 from planner.contract_edit import Edit, edited_contract, edited_settings, edits_between
 from planner.engine_facts import server
-from planner.errors import ConflictError, InputError, NotAllowed
+from planner.errors import ConflictError, FliplineError, InputError, NotAllowed
+from planner.hypothesis_edits import carried
 from planner.launch import LaunchPlan, launch
 from planner.plan_budget import PlanCost
 from planner.plan_trim import Lost
@@ -157,7 +158,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
-    plan, lost = take_in(plan, taken), tuple[Lost, ...]()
+    plan, lost = _with_own_hypotheses(ws, case_slug, take_in(plan, taken)), tuple[Lost, ...]()
     if choices.budget_min is not None:
         cut = trimmed(ws, r, plan, choices.budget_min)
         plan, lost = cut.plan, cut.lost
@@ -166,6 +167,15 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         {e: launch_of(known, score, r, sizing, e, weights) for e in engines if e in SERVER_OF},
         lost, contracts, declared,
     )  # fmt: skip
+
+
+def _with_own_hypotheses(ws: Workspace, case_slug: str, plan: Plan) -> Plan:
+    """What people wrote, changed or took out of the plan that stands comes along into one that is derived anew."""
+    plans = ws.store.plans.of_case(ws.store.cases.get(case_slug).id)
+    try:
+        return carried(plan, plans[-1].plan())[0] if plans else plan
+    except FliplineError:  # a plan that is no longer read is a finding of the case
+        return plan
 
 
 def _shared(r: Requirements, choices: PlanChoices) -> dict[str, str]:
