@@ -6,6 +6,7 @@ restart from 0; `increase()` would stretch it to the edges of the day and give n
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -138,10 +139,10 @@ class Watched(NamedTuple):
         return f"sum(sum_over_time(({now} - {before} >= 0 or {restarted}){span}))"
 
     def _at(self, ends: Sequence[int], expression: str) -> list[float | None]:
-        """The value at each of these moments, which lie equally far apart."""
+        """The value at each of these moments, which lie equally far apart; None where there is none, or no number."""
         step = ends[1] - ends[0] if len(ends) > 1 else 1
         series = self.prometheus.between(expression, ends[0], ends[-1], step)
-        found = {round(at): v for s in series for at, v in s.samples}
+        found = {round(at): v for s in series for at, v in s.samples if math.isfinite(v)}
         return [found.get(at) for at in ends]
 
     @staticmethod

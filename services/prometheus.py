@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import os
 import ssl
 import time
@@ -28,7 +27,7 @@ WHO_ASKS = f"Write user:password@ before the host, or set {ADDRESS} and {TOKEN} 
 
 
 class Series(NamedTuple):
-    """One series: its labels, and its samples as seconds since 1970 and value; never NaN or infinite."""
+    """One series: its labels, and its samples as seconds since 1970 and value, which may be NaN."""
 
     labels: Mapping[str, str]
     samples: tuple[tuple[float, float], ...]
@@ -155,9 +154,8 @@ def _authorization(base: str, user: str | None, password: str | None) -> str:
 
 
 def _series(data: Any) -> tuple[Series, ...]:
-    """Series of a vector or matrix; a NaN is no reading."""
-    found = []
-    for one in data["result"]:
-        readings = ((float(at), float(text)) for at, text in one.get("values") or [one["value"]])
-        found.append(Series(dict(one["metric"]), tuple(r for r in readings if math.isfinite(r[1]))))
-    return tuple(found)
+    """Series of a vector or matrix."""
+    return tuple(
+        Series(dict(one["metric"]), tuple((float(at), float(v)) for at, v in one.get("values") or [one["value"]]))
+        for one in data["result"]
+    )

@@ -130,14 +130,6 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         Prometheus(url)
 
 
-def test_a_reading_that_is_no_number_is_left_out() -> None:
-    rows = {"metric": {"instance": "a"}, "values": [[1, "2"], [2, "NaN"], [3, "+Inf"], [4, "5"]]}
-    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [rows]}}).encode()
-    with answering(says(200, body)) as url:
-        [series] = Prometheus(url).between("x", 1, 4, 1)
-    assert series.samples == ((1.0, 2.0), (4.0, 5.0))
-
-
 def test_credentials_go_where_they_belong_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """The token is for the installation's own Prometheus: a page takes any address, and must not give it away."""
     seen: list[str | None] = []
