@@ -13,24 +13,36 @@ from planner.condition_line import EVERY_POINT, format_test
 from planner.conditions import Condition, Context, Evidence, State, Verdict
 from planner.deciding import AS_STATED, MIN_STARTS, OUTCOMES, Decision, decide, over_starts, side_of_range
 from planner.deciding_items import decide_paired
+from planner.known import Known
 from planner.metrics import Level, quantity
 from planner.pairing import QUALITY, Refused, agreement, kv_capacity, pair, spread
 from planner.precision_claims import beside
 
+BESIDE_A_RATIO = QUALITY | {"kv_capacity_tokens"}
+
 
 def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Context) -> Verdict:
     """Judge one condition. Never raises for evidence it cannot use; it says so in the verdict."""
-    pieces = sorted(evidence, key=lambda e: e.id)
-    points = _points(condition, pieces, context)
+    known = Known.of(evidence)
+    points = _points(condition, known, context)
     if isinstance(points, Verdict):
         return points
-    verdicts = [_at_point(condition, point, pieces, context) for point in points]
+    verdicts = [_at_point(condition, point, _looked_at(condition, point, known), context) for point in points]
     if len(verdicts) == 1:
         return verdicts[0]
     return combine("all of" if condition.quantifier == "every" else "any of", verdicts)
 
 
-def _points(condition: Condition, pieces: Sequence[Evidence], context: Context) -> list[str | None] | Verdict:
+def _looked_at(condition: Condition, point: str | None, known: Known) -> list[Evidence]:
+    """The figures that a condition can turn on, by id: a ratio also looks at what each side holds and how well."""
+    found = known.at(condition.metric, point) if point else known.of_metric(condition.metric)
+    if condition.over:
+        own = found if condition.metric not in BESIDE_A_RATIO else []
+        found = own + known.of_metric(*BESIDE_A_RATIO)
+    return sorted(found, key=lambda e: e.id)
+
+
+def _points(condition: Condition, known: Known, context: Context) -> list[str | None] | Verdict:
     """The load points to judge at, or the verdict that there can be none."""
     level = condition.of.level
     if condition.statistic not in condition.of.statistics:
@@ -41,7 +53,7 @@ def _points(condition: Condition, pieces: Sequence[Evidence], context: Context) 
         if level is Level.DEMAND and not context.observes_demand:
             return _unmeasurable(condition, "production is not observed; connect request logs or monitoring")
         return [None]
-    seen = {e.load_point for e in pieces if e.metric == condition.metric and e.load_point}
+    seen = known.points(condition.metric)
     planned = set(context.points) if context.points is not None else seen
     if not condition.load_points:
         return _unmeasurable(condition, f"{condition.of.name} needs a load point; add 'at ...'")

@@ -8,7 +8,6 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from bundle.manifest import Manifest
-from bundle.migrate import read_manifest
 from db.calibrations import CalibrationChoice
 from db.cases import Case
 from db.evidence import StoredEvidence
@@ -25,6 +24,7 @@ from planner.quantization import KV_BYTES, quantization
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.throughput import ThroughputInputs, step_s
 from planner.units import GB
+from services.evidence import manifest_of
 from services.workspace import Workspace, now, signed_by
 
 # The median over requests: the reciprocal is the speed of the middle user, and a few late ones do not move it.
@@ -90,7 +90,7 @@ def _of_case(ws: Workspace, case: Case) -> Iterator[MeasuredPoint | PassedOver]:
     requirements = version.requirements()
     # Starts of one plan share their loads, and the formulas cost more than reading the figures.
     inputs_of = cache(partial(_inputs, ws.catalog, requirements))
-    manifests = {r.sha256: read_manifest(r.manifest, f"run {r.id}") for r in ws.store.runs.of_case(case.id)}
+    manifests = {r.sha256: manifest_of(r) for r in ws.store.runs.of_case(case.id)}
     for stored in ws.store.evidence.stored(case.id, metric=METRIC, kinds=SHOWN):
         if stored.evidence.statistic != STATISTIC:
             continue

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from bundle.folder import bundle_sha256, find_bundles, open_bundle
-from bundle.manifest import MANIFEST
+from bundle.manifest import MANIFEST, Manifest
+from bundle.migrate import read_manifest
 from bundle.run_data import RunData, read_run
 from bundle.summary import evidence_of
 from db.runs import Run, TakenIn
@@ -88,6 +90,16 @@ def _run(case: str, data: RunData, kept: Path, author: str) -> Run:
         start=m.start, kind=Kind(m.kind), status=m.status, created_at=m.created_at, findings=m.findings + fired,
         manifest=(kept / MANIFEST).read_bytes(), path=kept.name, imported_at=now(), imported_by=author,
     )  # fmt: skip
+
+
+def manifest_of(run: Run) -> Manifest:
+    """The manifest of a run as it is stored; raises BundleError for one that cannot be read."""
+    return _manifest(run.manifest, f"run {run.id}")
+
+
+@lru_cache(maxsize=512)
+def _manifest(body: bytes, where: str) -> Manifest:
+    return read_manifest(body, where)
 
 
 def read_kept(ws: Workspace, run: Run) -> RunData:
