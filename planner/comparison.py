@@ -15,10 +15,12 @@ from planner.deciding import AS_STATED, MIN_STARTS, SHARES, decide
 from planner.explaining import explain
 from planner.frozen import Frozen
 from planner.metrics import METRICS, Direction, Level, quantity
-from planner.pairing import KvCapacity, Pair, Refused, Spread, contract_of, kv_capacity, pair, spread
+from planner.pairing import QUALITY, KvCapacity, Pair, Refused, Spread, contract_of, kv_capacity, pair, spread
+from planner.precision_claims import beside, crossing
 from planner.statistics import chance_of_disjoint, difference_interval, share_interval
 
 Outcome = Literal["higher", "lower", "no difference shown", "conflicting", "refused", "not measured"]
+_SAYS_ITSELF = (State.UNMEASURED, State.INVALID_RUN)  # states whose reason already says which they are
 T_STARTS = 5  # from so many starts a side a t interval speaks, below it the ranges
 
 
@@ -37,8 +39,9 @@ class Side(Frozen):
 class Comparison(Frozen):
     """What is known of left against right; `outcome` says where the left side lies.
 
-    `ratio` is left over right with the range that the starts allow; `chance` is how often two equal candidates would
-    look as different as these. `differences` are the declared ones, `explanation` what could be the cause.
+    `ratio` is left over right with the range that the starts allow; `chance` is how often the ranges of so many starts
+    would call two equal candidates different. `differences` are the declared ones, `explanation` a possible cause.
+    `quality` is what stands beside a speed across precisions, `warning` the same where it warns.
     """
 
     metric: str
@@ -53,6 +56,8 @@ class Comparison(Frozen):
     chance: float | None = None
     differences: tuple[str, ...] = ()
     explanation: str = ""
+    quality: str = ""
+    warning: str = ""
 
     @property
     def higher(self) -> str:
@@ -86,7 +91,8 @@ class Comparison(Frozen):
         kinds = dict.fromkeys(s.kind for s in (self.left, self.right) if s.kind in AS_STATED)
         known = "".join(f"as {k.value}, " for k in kinds if k)
         named = f"; differs by declaration: {', '.join(self.differences)}" if self.differences else ""
-        return f"{what}: {said}{f', {values}' if values else ''}{ratio}; {known}{self.because}{named}."
+        beside = f" {self.quality}" if self.quality else ""
+        return f"{what}: {said}{f', {values}' if values else ''}{ratio}; {known}{self.because}{named}.{beside}"
 
 
 class _Found(NamedTuple):
@@ -118,7 +124,11 @@ def compare(
     ratio, interval = _ratio(spread(found.left.pieces), spread(found.right.pieces))
     a, b = (contract_of(c.pieces, context) for c in (found.left, found.right))
     explanation = explain(a, b, at, capacities).sentence if a and b and result.outcome != "no difference shown" else ""
+    crossed = crossing(a, b) if a and b and metric not in QUALITY else ()
+    known = beside(left, right, crossed, pieces, context.contracts)
+    told = f"{known.sentence}." if known else ""
     return begun.model_copy(update={
+        "quality": told, "warning": told if known and known.warns else "",
         "outcome": result.outcome, "because": result.because, "chance": result.chance, "ratio": ratio,
         "ratio_interval": interval, "differences": found.differences, "explanation": explanation, **sides,
     })  # fmt: skip
@@ -127,10 +137,7 @@ def compare(
 def _why_not(found: Pair, left: str, right: str) -> str:
     """Which side has no figure, and what would bring it or why the one there is cannot be used."""
     sides = [(name, c) for name, c in ((left, found.left), (right, found.right)) if c.state]
-    return "; ".join(
-        f"{name}: {c.why if c.state is State.UNMEASURED or not c.state else f'{c.state.value}, {c.why}'}"
-        for name, c in sides
-    )
+    return "; ".join(f"{name}: {'' if c.state in _SAYS_ITSELF else f'{c.state}: '}{c.why}" for name, c in sides)
 
 
 def _side(name: str, pieces: Sequence[Evidence]) -> Side:
@@ -226,12 +233,10 @@ def _over_starts(sought: Condition, left: Spread, right: Spread, *, stated: bool
         return _Found(outcome, f"the ranges over starts that the source states {words}")
     if min(len(left.values), len(right.values)) < MIN_STARTS:
         return _Found("no difference shown", f"{starts}; from {MIN_STARTS} a side their ranges decide")
-    if outcome == "no difference shown":
-        return _Found(outcome, f"min to max overlap over {starts}")
     chance = chance_of_disjoint(len(left.values), len(right.values))
-    because = (
-        f"min to max do not overlap over {starts}, as they would {chance:.0%} of the time if there were no difference"
-    )
+    if outcome == "no difference shown":
+        return _Found(outcome, f"min to max overlap over {starts}", chance)
+    because = f"min to max do not overlap over {starts}, as they would {chance:.0%} of the time without a difference"
     return _Found(outcome, because, chance)
 
 

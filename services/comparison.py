@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import combinations
 from typing import NamedTuple
 
 from planner.comparison import Comparison, compare
-from planner.conditions import STANDING
+from planner.conditions import STANDING, Evidence
 from planner.contract import Parity
 from planner.metrics import METRICS, Direction, Level
 from planner.pairing import agreement
@@ -32,6 +33,12 @@ class Compared(NamedTuple):
     parity: Parity | None
     rows: tuple[Comparison, ...]
 
+    @property
+    def by_chance(self) -> tuple[int, float]:
+        """Rows that rest on ranges over starts, and how many of them would show a difference if there were none."""
+        chances = [row.chance for row in self.rows if row.chance is not None]
+        return len(chances), sum(chances)
+
 
 def pairs(state: CaseState) -> tuple[tuple[str, str], ...]:
     """Every two candidates of the plan of whom one was seen at all, the favourite first."""
@@ -44,23 +51,33 @@ def pairs(state: CaseState) -> tuple[tuple[str, str], ...]:
 
 def comparison(state: CaseState, left: str, right: str, *, all_figures: bool = False) -> Compared:
     """Hold every figure that one of two candidates has at a load point of the plan against the other's."""
+    mine = [e for e in state.evidence if e.candidate in (left, right)]
+    at: dict[tuple[str, str | None], list[Evidence]] = defaultdict(list)
+    for e in mine:
+        at[e.metric, e.load_point].append(e)
+    beside = [e for e in mine if e.metric in ("kv_capacity_tokens", "pass_rate")]
     points = [p.name for p in state.plan.load_points] if state.plan else []
-    seen = {
-        (e.metric, e.statistic, e.load_point)
-        for e in state.evidence
-        if e.candidate in (left, right) and e.metric in _COMPARED and e.kind in STANDING and e.load_point in points
-    }
+    seen = {(e.metric, e.statistic, e.load_point) for e in mine if e.metric in _COMPARED and e.kind in STANDING}
     figures = list(HEADLINE)
     if all_figures:
         figures += sorted({(m, s) for m, s, _ in seen} - set(HEADLINE), key=_place)
     rows = tuple(
-        compare(left, right, metric, statistic, point, state.evidence, state.context)
+        compare(
+            left,
+            right,
+            metric,
+            statistic,
+            point,
+            list({e.id: e for e in (*at[metric, point], *beside)}.values()),
+            state.context,
+        )
         for point in points
         for metric, statistic in figures
         if (metric, statistic, point) in seen
     )
-    mine, theirs = ([e for e in state.evidence if e.candidate == c and e.contract] for c in (left, right))
-    return Compared(left, right, agreement(mine, theirs, state.context) if mine and theirs else None, rows)
+    sides = ([e for e in mine if e.candidate == c and e.contract and e.kind in STANDING] for c in (left, right))
+    ours, theirs = sides
+    return Compared(left, right, agreement(ours, theirs, state.context) if ours and theirs else None, rows)
 
 
 def _place(figure: tuple[str, str]) -> tuple[int, int]:

@@ -1,0 +1,118 @@
+"""Two candidates side by side on the Results page: what their contracts allow, and the outcome of every figure."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from planner.comparison import Comparison, Side
+from planner.metrics import METRICS, quantity
+from services.comparison import Compared, comparison, pairs
+from services.verdicts import CaseState
+from ui.charts import as_csv
+from ui.parts import plain
+from ui.text import t
+from ui.words import metrics_in_words
+
+PARITY_COLOUR = {"comparable": "green", "comparable with a declared difference": "orange", "refused": "red"}
+
+
+def comparison_section(state: CaseState) -> None:
+    """Choose two candidates and see each figure compared; nothing where fewer than two were seen."""
+    found = pairs(state)
+    if not found:
+        return
+    st.subheader(t("Comparison"))
+    left, right = found[0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(found) > 1:
+            left, right = st.selectbox(
+                t("Which two"), found, format_func=lambda two: t("{a} against {b}", a=two[0], b=two[1]),
+                key=f"compare-{state.case.slug}", width=360,
+            )  # fmt: skip
+        everything = st.toggle(t("All figures"), key=f"compare-all-{state.case.slug}")
+    compared = comparison(state, left, right, all_figures=everything)
+    _contracts(compared)
+    frame = comparison_frame(compared)
+    if frame.empty:
+        st.markdown(t("No figure of either at a load point of the plan."))
+        return
+    whose = {t(name): st.column_config.TextColumn(pinned=True) for name in ("Load point", "Figure")}
+    st.dataframe(frame, hide_index=True, column_config=whose, alt=t("Two candidates figure by figure"))
+    st.download_button(
+        t("CSV"), as_csv(frame), file_name=f"{state.case.slug}-{left}-{right}.csv", mime="text/csv",
+        icon=":material/table:", on_click="ignore", key="csv-comparison",
+    )  # fmt: skip
+    rows, expected = compared.by_chance
+    if rows:
+        st.caption(
+            t("{n} rows rest on ranges over a few starts. Without any difference about {k:.1f} of them would show one.",
+              n=rows, k=expected)
+        )  # fmt: skip
+    _explanations(compared)
+
+
+def _contracts(compared: Compared) -> None:
+    """What the contracts of the two allow, with every difference by name, and the warning about quality."""
+    if compared.parity is None:
+        st.markdown(t("One of the two states no contract, so nothing compares."))
+        return
+    state = compared.parity.state
+    named = plain("; ".join(str(m) for m in compared.parity.differences))
+    st.markdown(f":{PARITY_COLOUR[state]}-badge[{t(state)}] {named}")
+    for warning in dict.fromkeys(row.warning for row in compared.rows if row.warning):
+        st.warning(plain(warning), icon=":material/rule:")
+
+
+def comparison_frame(compared: Compared) -> pd.DataFrame:
+    """One row per figure and load point: both values with their ranges, the ratio, the outcome and its reason."""
+    return pd.DataFrame([_row(compared, row) for row in compared.rows])
+
+
+def _row(compared: Compared, row: Comparison) -> dict[str, str]:
+    metric = METRICS[row.metric]
+    ratio = "–" if row.ratio is None else quantity(row.ratio, "x")
+    if row.ratio_interval:
+        ratio += f" ({' – '.join(quantity(x, 'x') for x in row.ratio_interval)})"
+    because = "; ".join((row.because, *row.differences))
+    return {
+        t("Load point"): row.load_point,
+        t("Figure"): metrics_in_words(metric.name) + ("" if row.statistic == "value" else f" {row.statistic}"),
+        t("Outcome"): outcome_in_words(row),
+        compared.left: "–" if row.outcome == "refused" else _cell(row.left, metric.unit),
+        compared.right: "–" if row.outcome == "refused" else _cell(row.right, metric.unit),
+        t("Ratio"): ratio,
+        t("Because"): metrics_in_words(because[:1].upper() + because[1:]),
+    }
+
+
+def outcome_in_words(row: Comparison) -> str:
+    """Who is higher, and whether that is better, or why nobody is."""
+    if not row.higher:
+        return t(row.outcome)
+    if row.better == row.higher:
+        return t("{who} higher, better", who=row.higher)
+    return t("{who} higher, worse", who=row.higher) if row.better else t("{who} higher", who=row.higher)
+
+
+def _cell(side: Side, unit: str) -> str:
+    if side.value is None or side.low is None or side.high is None:
+        return t("not measured")
+    if side.low == side.high:
+        return quantity(side.value, unit)
+    return f"{quantity(side.value, unit)} ({quantity(side.low, unit)} – {quantity(side.high, unit)})"
+
+
+def _explanations(compared: Compared) -> None:
+    """What could be the cause of the differences, each said once with the figures that it stands for."""
+    causes: dict[str, list[str]] = {}
+    for row in compared.rows:
+        if row.explanation:
+            statistic = "" if row.statistic == "value" else f" {row.statistic}"
+            figure = f"{metrics_in_words(METRICS[row.metric].name)}{statistic} at {row.load_point}"
+            causes.setdefault(row.explanation, []).append(figure)
+    if not causes:
+        return
+    with st.expander(t("What could explain it"), icon=":material/troubleshoot:"):
+        for sentence, figures in causes.items():
+            st.markdown(f"**{plain(', '.join(figures))}**  \n{plain(sentence)}")
