@@ -66,7 +66,7 @@ def jobs_of(plan: Plan) -> list[Job]:
     for start in range(1, plan.starts + 1):
         order = plan.candidates if start % 2 else plan.candidates[::-1]
         jobs += [
-            Job(c, stage, start) for c in order if c.launch.command or start == 1 for stage in plan.stages
+            Job(c, stage, start) for c in order if c.launch.command or start == 1 for stage in plan.stages_of(c)
         ]  # fmt: skip
     return jobs
 

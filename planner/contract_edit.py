@@ -11,6 +11,7 @@ from planner.contract import FIELD
 from planner.errors import InputError, UnknownName
 from planner.faults import first_fault
 from planner.launch_settings import LaunchSettings
+from planner.poc import Plan
 
 
 class Edit(NamedTuple):
@@ -89,14 +90,6 @@ def edited_settings(settings: LaunchSettings, candidate: str, edits: tuple[Edit,
         raise InputError(first_fault(e), where=f"candidate {candidate}, contract") from None
 
 
-def edits_between(
-    derived: Mapping[str, Mapping[str, str]], stated: Mapping[str, Mapping[str, str]]
-) -> tuple[Edit, ...]:
-    """What has to be edited in derived contracts, by candidate, to get the stated ones."""
-    return tuple(
-        Edit(candidate, field, stated[candidate].get(field, ""))
-        for candidate, contract in derived.items() if candidate in stated
-        for field in FIELD
-        if FIELD[field].part == "candidate" and field not in LOCKED
-        and contract.get(field, "") != stated[candidate].get(field, "")
-    )  # fmt: skip
+def edits_of(plan: Plan) -> tuple[Edit, ...]:
+    """What a person stated by hand in the contracts of a plan."""
+    return tuple(Edit(c.id, field, c.contract.get(field, "")) for c in plan.candidates for field in c.by_hand)

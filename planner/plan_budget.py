@@ -98,7 +98,7 @@ def plan_cost(plan: Plan, speed_of: SpeedOf) -> PlanCost:
     points, starts = [], []
     for candidate in plan.candidates:
         times = plan.starts if candidate.launch.command else 1
-        for stage in plan.stages:
+        for stage in plan.stages_of(candidate):
             starts.append(
                 StartCost(candidate=candidate.id, stage=stage.name, times=times if candidate.launch.command else 0)
             )

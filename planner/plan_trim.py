@@ -2,10 +2,11 @@
 
 In this order, until it fits:
     1. load points that no hypothesis, no service level and no stage rule names, the longest first
-    2. rungs of the ladder that only a stage's rule reads, the one farthest from the predicted setting first; the
+    2. the same for one candidate alone: a point that is asked of others only, the longest first
+    3. rungs of the ladder that only a stage's rule reads, the one farthest from the predicted setting first; the
        rungs on both sides of it stay
-    3. repeats within a start: they share its KV capacity and its warm machine, so they tell little that is new
-    4. starts, down to the three below which no mean is decided
+    4. repeats within a start: they share its KV capacity and its warm machine, so they tell little that is new
+    5. starts, down to the three below which no mean is decided
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from collections.abc import Iterator
 from math import ceil
 
 from planner.condition_line import EVERY_POINT
-from planner.conditions import Condition
 from planner.deciding import MIN_STARTS
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.plan_budget import PlanCost, SpeedOf, ladder, plan_cost, predicted_setting
-from planner.poc import Plan
+from planner.poc import Plan, PlanCandidate
 from planner.units import format_duration
 
 
@@ -70,13 +70,16 @@ Step = tuple[Plan, str, str]
 
 def _steps(plan: Plan, cost: PlanCost, speed_of: SpeedOf) -> Iterator[Step]:
     """What can still go, the least informative first; a step is the smaller plan, what it lost, and why that."""
-    named, read = _named(plan), _read_by_rules(plan)
-    free = [p.name for p in plan.load_points if p.name not in named | read.keys()]
+    asked = {c.id: _asked_of(plan, c) | _read_by_rules(plan, c) for c in plan.candidates}
+    named = set().union(*asked.values())
+    free = [p.name for p in plan.load_points if p.name not in named]
     for name in sorted(free, key=lambda n: -cost.minutes_of(points=(n,))):
         yield _without(plan, name), f"load point {name}", "no hypothesis, service level or stage rule names it"
-    far = _far_rungs(plan, named, speed_of)
-    for name, setting in far:
-        why = f"only the rule of stage {read[name]} reads it, and {setting} is predicted: the knee is found less finely"
+    alone = {(p.candidate, p.point): p.times * p.seconds for p in cost.points if p.point not in asked[p.candidate]}
+    for (who, name), _ in sorted(alone.items(), key=lambda run: -run[1]):
+        yield _skipped(plan, who, name), f"{who} at {name}", "it is asked of the other candidates only"
+    for name, stage, setting in _far_rungs(plan, speed_of):
+        why = f"only the rule of stage {stage} reads it, and {setting} is predicted: the knee is found less finely"
         yield _without(plan, name), f"load point {name}", why
     if plan.repeats > 1:
         yield (
@@ -90,44 +93,57 @@ def _steps(plan: Plan, cost: PlanCost, speed_of: SpeedOf) -> Iterator[Step]:
         )  # fmt: skip
 
 
-def _named(plan: Plan) -> set[str]:
-    """Points that a condition names, and the partner of each pair among them."""
-    asked: list[Condition] = [c for h in plan.hypotheses for c in h.conditions] + list(plan.service_levels)
-    names = {name for c in asked for name in c.load_points}
+def _asked_of(plan: Plan, candidate: PlanCandidate) -> set[str]:
+    """Points at which a condition asks for a candidate, and the partner of each pair among them."""
+    asked = [c for h in plan.hypotheses for c in h.conditions] + list(plan.service_levels)
+    mine = [c for c in asked if c.candidate is None or candidate.id in (c.candidate, c.over)]
+    names = {name for c in mine for name in c.load_points}
     if EVERY_POINT in names:
         return {p.name for p in plan.load_points}
     return names | {p.pair_of for p in plan.load_points if p.pair_of and p.name in names}
 
 
-def _read_by_rules(plan: Plan) -> dict[str, str]:
-    """Points that a stage's rule looks at, with that stage."""
-    return {p.name: stage.name for stage in plan.stages if stage.rule for p in ladder(plan, stage)}
+def _read_by_rules(plan: Plan, candidate: PlanCandidate) -> set[str]:
+    """Points that the rule of a stage that still runs on a candidate looks at."""
+    return {p.name for stage in plan.stages_of(candidate) if stage.rule for p in ladder(plan, stage)}
 
 
-def _far_rungs(plan: Plan, named: set[str], speed_of: SpeedOf) -> list[tuple[str, int]]:
-    """Rungs that may go, the farthest from the favourite's predicted setting first, each with that setting.
+def _far_rungs(plan: Plan, speed_of: SpeedOf) -> list[tuple[str, str, int]]:
+    """Rungs that may go, the farthest from the favourite's predicted setting first, each with the stage and that.
 
     Without a prediction no rung may go: nobody knows which of them the rule needs.
     """
     first = next((c for c in plan.candidates if c.role == "favourite"), plan.candidates[0])
-    found: list[tuple[int, str, int]] = []
+    named = set().union(*(_asked_of(plan, c) for c in plan.candidates))
+    found: list[tuple[int, str, str, int]] = []
     for stage in plan.stages:
         setting = predicted_setting(plan, first, stage, speed_of)
         if setting is None:
             continue
         rungs = ladder(plan, stage)
         at = next(i for i, p in enumerate(rungs) if p.in_flight == setting)
-        found += [
-            (abs(i - at), p.name, setting) for i, p in enumerate(rungs) if abs(i - at) > 1 and p.name not in named
-        ]
-    return [(name, setting) for _, name, setting in sorted(found, key=lambda x: (-x[0], x[1]))]
+        far = [(abs(i - at), p.name) for i, p in enumerate(rungs) if p.name not in named]
+        found += [(distance, name, stage.name, setting) for distance, name in far if distance > 1]
+    return [(name, stage, setting) for _, name, stage, setting in sorted(found, key=lambda x: (-x[0], x[1]))]
+
+
+def _skipped(plan: Plan, candidate: str, point: str) -> Plan:
+    """A plan in which one candidate skips a point, and what is paired with it."""
+    gone = (point, *(p.name for p in plan.load_points if p.pair_of == point))
+
+    def own(c: PlanCandidate) -> PlanCandidate:
+        return c.model_copy(update={"skips": tuple(dict.fromkeys((*c.skips, *gone)))}) if c.id == candidate else c
+
+    return plan.model_copy(update={"candidates": tuple(own(c) for c in plan.candidates)})
 
 
 def _without(plan: Plan, name: str) -> Plan:
     """A plan without a load point, without what is paired with it, and without a stage that would be empty."""
     gone = {name} | {p.name for p in plan.load_points if p.pair_of == name}
     stages = [s.model_copy(update={"points": tuple(n for n in s.points if n not in gone)}) for s in plan.stages]
+    kept = [c.model_copy(update={"skips": tuple(n for n in c.skips if n not in gone)}) for c in plan.candidates]
     return plan.model_copy(update={
+        "candidates": tuple(kept),
         "load_points": tuple(p for p in plan.load_points if p.name not in gone),
         "stages": tuple(s for s in stages if s.points),
     })  # fmt: skip

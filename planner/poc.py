@@ -24,7 +24,7 @@ PLAN_SCHEMA = 1
 # Fields that plans did not always have, so that an older plan keeps its hash.
 LATER = (
     "budget_min", "tokenizer_dir", "container", "files", "saturation_s", "facts", "config_files", "user_id",
-    "depends_on", "origin", "stakes", "author", "left_out",
+    "depends_on", "origin", "stakes", "author", "left_out", "skips", "by_hand",
 )  # fmt: skip
 DIALECTS = (*shipped_ids(), "llama-server", "openai")  # what bench speaks without being told more
 
@@ -93,7 +93,8 @@ class Launch(Frozen):
 class PlanCandidate(Frozen):
     """Engine x model plan x hardware with its launch; `contract` is the candidate part of the contract.
 
-    `facts` is what bench has to know of an engine that its own catalogue lacks, or has otherwise.
+    `facts` is what bench has to know of an engine that its own catalogue lacks, or has otherwise; `skips` are load
+    points that are not run on it, `by_hand` contract fields that a person stated otherwise than derived.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$")
@@ -104,6 +105,8 @@ class PlanCandidate(Frozen):
     contract: dict[str, str] = {}
     bound_tok_s: dict[str, float] = {}
     facts: Server | None = None
+    skips: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _facts_are_the_engines(self) -> PlanCandidate:
@@ -189,6 +192,9 @@ class Plan(Frozen):
             if candidate.facts is None and candidate.engine not in DIALECTS:
                 where = f"candidate {candidate.id}"
                 raise ValueError(str(UnknownName.from_known("engine", candidate.engine, DIALECTS, where=where)))
+            for name in (n for n in candidate.skips if n not in points):
+                where = f"skips of candidate {candidate.id}"
+                raise ValueError(str(UnknownName.from_known("load point", name, points, where=where)))
         stages = [s.name for s in self.stages]
         for stage in self.stages:
             if stage.rule and stage.rule.from_stage not in stages:
@@ -215,6 +221,17 @@ class Plan(Frozen):
         for name in condition.load_points:
             if name != EVERY_POINT and name not in points:
                 raise ValueError(str(UnknownName.from_known("load point", name, points, where=where)))
+        for c in self.candidates:
+            if c.id in (condition.candidate, condition.over) and (both := set(c.skips) & set(condition.load_points)):
+                raise ValueError(f"{where}: it asks for {c.id} at {min(both)}, which {c.id} skips.")
+
+    def stages_of(self, candidate: PlanCandidate) -> tuple[Stage, ...]:
+        """The stages that run on a candidate, without the points that it skips."""
+        own = (
+            s.model_copy(update={"points": tuple(n for n in s.points if n not in candidate.skips)})
+            for s in self.stages
+        )  # fmt: skip
+        return tuple(s for s in own if s.points)
 
     def point(self, name: str) -> LoadPoint:
         """The load point of that name; raises UnknownName."""

@@ -9,7 +9,7 @@ from planner.capacity import Sizing
 from planner.catalog import facts_to_carry
 from planner.contract import FIELD, FIELDS
 from planner.contract_check import Contradiction, contradictions, refuse_contradictions
-from planner.contract_edit import Edit, edited_contract, edited_settings, edits_between
+from planner.contract_edit import Edit, edited_contract, edited_settings, edits_of
 from planner.engine_facts import server
 from planner.errors import ConflictError, FliplineError, InputError, NotAllowed
 from planner.hypothesis_edits import carried
@@ -27,6 +27,7 @@ from planner.server_schema import RequestFields, Server
 from services.cases import favourite_sizing, load_sizing
 from services.launches import SERVER_OF, Weights, launch_of, run_form, settings_of
 from services.plan_costs import cost_of, trimmed
+from services.quality_set import shipped_quality_set
 from services.scores import case_score
 from services.verdicts import rejudge
 from services.workspace import Workspace, now
@@ -36,7 +37,7 @@ class PlanChoices(NamedTuple):
     """What a person states before the plan is written; empty means not stated, and then it is not equal either.
 
     `requests_per_point` None: as many as the percentiles of the service levels need. `budget_min` trims the plan.
-    `contract` and `declared` are what reads otherwise than derived; `declared` None: as the weight formats differ.
+    `contract` is what reads otherwise than derived, `declared` differences besides those of the weight formats.
     """
 
     model_revision: str = ""
@@ -48,11 +49,11 @@ class PlanChoices(NamedTuple):
     proposals: tuple[str, ...] = ()
     budget_min: float | None = None
     contract: tuple[Edit, ...] = ()
-    declared: tuple[str, ...] | None = None
+    declared: tuple[str, ...] = ()
 
 
 def choices_of(plan: Plan) -> PlanChoices:
-    """What a person had stated when a plan was written, read back from it; contract edits need `edits_of`."""
+    """What a person had stated when a plan was written, read back from it."""
     files = (
         c.launch.command[i + 1]
         for c in plan.candidates
@@ -71,6 +72,8 @@ def choices_of(plan: Plan) -> PlanChoices:
         requests_per_point=max(1, asked),
         proposals=taken_in(plan),
         budget_min=plan.budget_min,
+        contract=edits_of(plan),
+        declared=plan.declared_differences,
     )
 
 
@@ -141,6 +144,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
             launch=launches[e].for_plan(),
             contract=edited_contract(contracts[candidate_of(e)], candidate_of(e), choices.contract),
             facts=facts_to_carry(known, launches[e].engine),
+            by_hand=tuple(x.field for x in choices.contract if x.candidate == candidate_of(e)),
             bound_tok_s=bound_tok_s(expected, points) if e == score.favourite else {},
         )
         for e in engines
@@ -154,9 +158,10 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         candidates=candidates,
         points=points,
         shared_contract=_shared(r, choices),
-        declared_differences=declared if choices.declared is None else choices.declared,
+        declared_differences=tuple(dict.fromkeys((*declared, *choices.declared))),
         expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
+        quality=shipped_quality_set(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
     plan, lost = _with_own_hypotheses(ws, case_slug, take_in(plan, taken)), tuple[Lost, ...]()
     if choices.budget_min is not None:
@@ -187,16 +192,6 @@ def _shared(r: Requirements, choices: PlanChoices) -> dict[str, str]:
         "load_generator": choices.load_generator,
     }
     return {k: v for k, v in stated.items() if v}
-
-
-def edits_of(plan: Plan, drafted: Drafted) -> PlanChoices:
-    """The edits of a plan's contract against what is derived today, as choices that hold nothing else."""
-    stated = {c.id: c.contract for c in plan.candidates}
-    declared = plan.declared_differences
-    return PlanChoices(
-        contract=edits_between(drafted.contracts, stated),
-        declared=None if set(declared) == set(drafted.declared) else declared,
-    )
 
 
 # Contract fields that a launch states by a flag, by the flag's role in the catalogue.
