@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from planner.conditions import Context, Kind, Verdict
 from planner.errors import FliplineError, InputError
 from planner.evaluate import combine, evaluate
 from planner.hypotheses import TEMPLATES, Written, written
-from planner.hypothesis_case import Case, QualitySet
+from planner.hypothesis_case import Case
 from planner.hypothesis_cost import Effort
 from planner.hypothesis_edits import OWN, add, conditions_of, dependents, remove, replace
 from planner.hypothesis_order import Ordered, Prior, order, prior_of
@@ -26,10 +25,10 @@ from planner.requirements import Requirements
 from services.cases import load_sizing
 from services.plan_costs import predicted_speed
 from services.plans import save_plan
+from services.quality_set import shipped_quality_set
 from services.verdicts import KNOWN_BY, CaseState
-from services.workspace import ROOT, Workspace, now, signed_by
+from services.workspace import Workspace, now, signed_by
 
-SHIPPED_SET = ROOT / "catalog" / "quality" / "example.jsonl"
 DECIDING = (Kind.MEASURED, Kind.OBSERVED)
 
 
@@ -112,12 +111,6 @@ def _case(r: Requirements, plan: Plan) -> Case | None:
     roles = Roles(of_role.get("favourite", plan.candidates[0].id), of_role.get("baseline"))
     case = case_of(r, roles, plan.candidates, plan.load_points, plan.stages[0].points, shipped_quality_set())
     return case if {case.regular, case.top} <= {p.name for p in plan.load_points} else None
-
-
-def shipped_quality_set() -> QualitySet:
-    """The example set of the catalogue, as it has to lie beside the plan."""
-    data = SHIPPED_SET.read_bytes()
-    return QualitySet(SHIPPED_SET.name, hashlib.sha256(data).hexdigest(), len(data.splitlines()))
 
 
 def _with(plan: Plan, asked: Sequence[Written]) -> Plan:

@@ -19,7 +19,7 @@ def test_hypotheses_of_a_machine_that_nobody_measured(state):
     verdicts = {v.hypothesis.id: v for v in judge_hypotheses(state)}
     assert {id: v.verdict.state.value for id, v in verdicts.items()} == {
         "H1": "unmeasured", "H2": "unmeasured", "H3": "unmeasured", "H4": "fails", "H5": "unmeasured",
-        "H6": "unmeasured",
+        "H6-1": "unmeasured", "H6-2": "unmeasured", "H6-3": "unmeasured", "H6-4": "unmeasured", "H-kv": "unmeasured",
     }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_nothing_in_it_claims_to_be_measured(shipped, state):
 
 def test_what_is_missing_is_said_with_the_page_that_mends_it(state):
     assert missing(state) == (
-        ("H1, H2, H3, H5, H6: not measured, or not enough.", "measure"),
+        ("H1, H2, H3, H5, H6-1, H6-2, H6-3, H6-4, H-kv: not measured, or not enough.", "measure"),
         ("The decision is not accepted.", "decision"),
     )
 
