@@ -14,6 +14,7 @@ from planner.conditions import Condition, Context, Evidence, State
 from planner.errors import UnknownName
 from planner.evaluate import evaluate
 from planner.metrics import quantity
+from planner.precision_claims import warnings_among
 
 Severity = Literal["error", "warning"]
 
@@ -41,6 +42,7 @@ RULES: dict[str, Rule] = {r.id: r for r in (
     Rule("FL011", "error", "by hand without a date", "What no metric decides is only seen by somebody who looks."),
     Rule("FL012", "warning", "no re-check date", "Evidence may never arrive by itself."),
     Rule("FL013", "error", "unknown candidate", "Nothing that is measured will ever carry that name."),
+    Rule("FL014", "warning", "speed across precisions", "Quantization changes answers: the faster may be the worse."),
 )}  # fmt: skip
 
 
@@ -71,7 +73,13 @@ def lint(adr: Adr, evidence: Iterable[Evidence], context: Context) -> tuple[Find
         found += _of_one(flip, adr, pieces, context)
     for left, right in combinations(active, 2):
         found += _of_two(left, right)
-    return tuple(found)
+    return (*found, *(_finding("FL014", None, w) for w in speed_warnings(adr, pieces, context)))
+
+
+def speed_warnings(adr: Adr, evidence: Iterable[Evidence], context: Context) -> tuple[str, ...]:
+    """A warning for each two candidates whose speeds the ADR rests on in different precisions, without a result."""
+    pieces, cited = tuple(evidence), {e.id for e in adr.evidence}
+    return warnings_among((e for e in pieces if e.id in cited), pieces, context.contracts)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -141,6 +149,8 @@ def _of_one(flip: FlipCondition, adr: Adr, evidence: Sequence[Evidence], context
         yield _finding("FL004", flip.id, f"{flip.id} can never be decided. {bare.sentence}")
         return
     judged = judge_flip(flip, adr, evidence, context)
+    if judged.verdict and judged.verdict.warning:
+        yield _finding("FL014", flip.id, f"{flip.id}: {judged.verdict.warning}")
     if judged.state == FlipState.FIRED:
         yield _finding("FL006", flip.id, f"{flip.id} has fired already. {judged.sentence.removeprefix('Fired. ')}")
 

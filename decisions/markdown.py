@@ -64,16 +64,18 @@ _TEMPLATE = _environment().get_template("adr.md.j2")
 
 def to_markdown(
     adr: Adr, flips: Iterable[FlipVerdict] = (), *, head: str = GENESIS, related: Mapping[str, Adr] | None = None,
-    files: Mapping[str, str] | None = None,
+    files: Mapping[str, str] | None = None, warnings: Iterable[str] = (),
 ) -> str:  # fmt: skip
     """Write one ADR. `head` is its chain's last hash, `related` the ADRs it supersedes or is superseded by, by id.
 
-    `files` are the names of their files by id, where they are not called by their number.
+    `files` are the names of their files by id, where they are not called by their number. `warnings` are what a reader
+    must know beside the outcome (decisions.lint.speed_warnings).
 
     Without a verdict in `flips` a condition's state reads "not judged".
     """
     others = related or {}
     verdicts = {v.condition: v for v in flips}
+    of_conditions = (v.verdict.warning for v in verdicts.values() if v.verdict)
     text = _TEMPLATE.render(
         adr=adr,
         status=_status(adr, others),
@@ -83,6 +85,7 @@ def to_markdown(
             ("informed", adr.people.informed),
         ),
         links=_links(adr, others, files or {}),
+        warnings=dict.fromkeys(w for w in (*warnings, *of_conditions) if w),
         rows=[_row(c, verdicts.get(c.id)) for c in adr.conditions],
         machine=escaping.Safe(_machine(adr, verdicts, head).rstrip("\n")),
     )

@@ -39,8 +39,10 @@ def beside(
         return None
     found = _results(left, right, crossed, tuple(evidence), contracts)
     if not found:
-        names = " and ".join(f"{m.field} differs ({m.left} -> {m.right})" for m in crossed)
-        return Beside(f"Warning: {names}, and no quality result stands beside this speed", True)
+        names = " and ".join(f"{m.field} ({m.left} -> {m.right})" for m in crossed)
+        return Beside(
+            f"Warning: {left} and {right} differ in {names}, and no quality result stands beside their speeds", True
+        )
     told = "; ".join(f.sentence for f in found)
     lost = any(f.outcome == "loss shown" for f in found)
     return Beside(f"{'Warning: quality of' if lost else 'Quality of'} {left} against {right}: {told}", lost)
@@ -67,10 +69,8 @@ def warnings_among(
             newest[e.candidate] = contract
     found = []
     for left, right in combinations(sorted(newest), 2):
-        warning = warning_for(left, right, crossing(newest[left], newest[right]), pieces, contracts)
-        if warning:
-            found.append(f"{left} and {right}: {warning[:1].lower()}{warning[1:]}")
-    return tuple(found)
+        found.append(warning_for(left, right, crossing(newest[left], newest[right]), pieces, contracts))
+    return tuple(w for w in found if w)
 
 
 def crossing(left: Contract, right: Contract) -> tuple[Moved, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from decisions.exports import Export, file_name, file_names, read_export
+from decisions.lint import speed_warnings
 from decisions.markdown import to_markdown
 from planner.errors import InputError, NotAllowed
 from services.verdicts import case_state, judge_adr
@@ -16,9 +17,11 @@ def export_markdown(ws: Workspace, adr_id: str, files: Mapping[str, str] | None 
     """File name and MADR 4 text of one ADR; `files` are names by ADR id where they differ from the numbers."""
     adr = ws.store.adrs.get(adr_id)
     related = {a.id: a for a in ws.store.adrs.all() if a.id in (*adr.supersedes, adr.superseded_by)}
+    state = case_state(ws, adr.case)
     text = to_markdown(
-        adr, judge_adr(case_state(ws, adr.case), adr), head=ws.store.adrs.head(adr_id), related=related, files=files
-    )
+        adr, judge_adr(state, adr), head=ws.store.adrs.head(adr_id), related=related, files=files,
+        warnings=speed_warnings(adr, state.evidence, state.context_of(adr)),
+    )  # fmt: skip
     return (files or {}).get(adr_id) or file_name(adr), text
 
 

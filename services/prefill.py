@@ -119,7 +119,8 @@ def _doubts(verdicts: Sequence[HypothesisVerdict]) -> tuple[str, ...]:
     warned = [
         f"{v.hypothesis.id}: {v.hypothesis.warning}" for v in verdicts if v.hypothesis.warning and not v.verdict.decided
     ]
-    return tuple(failed + warned)
+    crossed = dict.fromkeys(v.verdict.warning for v in verdicts if v.verdict.warning)
+    return (*failed, *warned, *(w for w in crossed if not any(w in f for f in failed)))
 
 
 def _confirmation(verdicts: Sequence[HypothesisVerdict]) -> str:
@@ -129,7 +130,8 @@ def _confirmation(verdicts: Sequence[HypothesisVerdict]) -> str:
 
 
 def _today(verdict: Verdict) -> str:
-    return f"{verdict.state.value}, {KNOWN_BY[verdict.kind]}" if verdict.kind else verdict.state.value
+    known = f"{verdict.state.value}, {KNOWN_BY[verdict.kind]}" if verdict.kind else verdict.state.value
+    return f"{known}. {verdict.warning.rstrip('.')}" if verdict.warning else known
 
 
 def _flip_conditions(candidate: str, owner: str) -> tuple[FlipCondition, ...]:

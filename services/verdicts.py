@@ -22,6 +22,7 @@ from planner.requirements import Requirements
 from planner.scoring import static_evidence
 from services.cases import favourite_sizing, load_sizing
 from services.decided import accepted_plan, in_production, of_plan
+from services.quality_items import with_items
 from services.recounts import counted_for
 from services.usage import newest
 from services.workspace import Workspace, now
@@ -82,7 +83,7 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     asked = asked_conditions(plan, adrs)
     counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else ())
     worked_out = Known((*_predictions(ws, plan, requirements), *_documented(ws, requirements, plan)))
-    known = Known.joined(counted.evidence, worked_out)
+    known = Known.joined(with_items(ws, runs, counted.evidence), worked_out)
     context = Context(
         now=now(),
         points=plan.points() if plan else None,

@@ -5,8 +5,10 @@ from datetime import date
 import pytest
 
 from decisions.flips import from_template
-from decisions.lint import RULES, definition_of_done, lint
-from decisions.record import Action, FlipCondition, Option
+from decisions.lint import RULES, definition_of_done, lint, speed_warnings
+from decisions.markdown import to_markdown
+from decisions.record import Action, EvidenceRef, FlipCondition, Option
+from planner.conditions import Evidence, Kind
 from planner.contract import Contract
 from planner.loads import LoadPoint
 from tests.decisions.made import NOW, context, nortia, observed_peak
@@ -161,3 +163,31 @@ def test_stated_absence_of_evidence_is_enough():
 def test_a_warning_does_not_block():
     flips = (from_template("few-users", owner="ops"),)
     assert open_checks(nortia().model_copy(update={"conditions": flips})) == []
+
+
+CROSSING = "Warning: ollama-b and vllm-b differ in quantization (q8_0 -> fp8)"
+
+
+def speeds_in(*quantizations):
+    """The speed of each option in its precision, and the contracts by hash."""
+    named = dict(zip(("vllm-b", "ollama-b"), quantizations, strict=True))
+    contracts = {c: Contract(candidate={"quantization": q}) for c, q in named.items()}
+    pieces = [
+        Evidence(id=f"speed-{c}", metric="output_tok_s", value=100, unit="tok/s", kind=Kind.MEASURED, source=c, at=NOW,
+                 candidate=c, load_point="peak", contract=k.full_hash()) for c, k in contracts.items()
+    ]  # fmt: skip
+    return pieces, {k.full_hash(): k for k in contracts.values()}
+
+
+@pytest.mark.parametrize(("quantizations", "found"), [(("fp8", "q8_0"), ["FL014"]), (("fp8", "fp8"), [])])
+def test_speeds_of_two_precisions_that_a_decision_rests_on_want_a_quality_result(quantizations, found):
+    pieces, contracts = speeds_in(*quantizations)
+    cited = tuple(EvidenceRef(id=e.id, sha256="e" * 64, kind=e.kind) for e in pieces)
+    adr = nortia().model_copy(update={"evidence": cited})
+    findings = lint(adr, pieces, context(contracts=contracts))
+    assert [f.rule for f in findings] == found
+    assert [f.severity for f in findings] == ["warning" for _ in found]
+    assert all(CROSSING in f.sentence for f in findings)
+    assert lint(nortia(), pieces, context(contracts=contracts)) == ()  # it cites neither
+    text = to_markdown(adr, warnings=speed_warnings(adr, pieces, context(contracts=contracts)))
+    assert ("\n> Warning: ollama-b and vllm-b differ in quantization" in text) == bool(found)

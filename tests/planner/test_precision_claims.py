@@ -15,7 +15,9 @@ from tests.planner.test_paired import GGUF, SET, rate, sides
 WIDER = CONTRACT.model_copy(update={"candidate": ASKED | {"quantization": "bf16"}})
 CONTRACTS = {c.full_hash(): c for c in (CONTRACT, GGUF, WIDER)}
 CROSSED = (Moved("weight_format", "safetensors", "gguf"), Moved("quantization", "fp8", "q8_0"))
-MISSING = "Warning: quantization differs (fp8 -> q8_0), and no quality result stands beside this speed"
+MISSING = (
+    "Warning: vllm and ollama differ in quantization (fp8 -> q8_0), and no quality result stands beside their speeds"
+)
 
 
 def answered(only_right: int = 0, **more: object) -> list[Evidence]:
@@ -81,7 +83,8 @@ def test_speeds_side_by_side_are_warned_of_pair_by_pair():
     same = Contract(shared=SHARED, candidate=ASKED | {"engine": "ollama"}, observed=SEEN)
     known = CONTRACTS | {same.full_hash(): same}
     assert warnings_among(speeds(), (), known) == (
-        "ollama and vllm: warning: quantization differs (q8_0 -> fp8), and no quality result stands beside this speed.",
+        "Warning: ollama and vllm differ in quantization (q8_0 -> fp8), and no quality result stands beside their "
+        "speeds.",
     )
     assert warnings_among(speeds(), answered(), known) == ()
     assert warnings_among(speeds(same), (), known) == ()
