@@ -35,6 +35,7 @@ class Chosen(NamedTuple):
 def choose(
     condition: Condition, candidate: str | None, point: str | None, pieces: Sequence[Evidence], context: Context
 ) -> Chosen:
+    planned = _planned(point, context)
     passed: list[PassedOver] = []
     fitting: list[Evidence] = []
     predictions: list[Evidence] = []
@@ -44,10 +45,10 @@ def choose(
         if e.load_point != point and not (point is None and condition.of.level is Level.SERVER):
             continue
         if e.kind in PREDICTIONS:
-            if not _other_load(e, point, context):
+            if not _other_load(e, planned):
                 predictions.append(e)
             continue
-        reason = _unfit(condition, e, point, context)
+        reason = _unfit(condition, e, point, context, planned)
         if reason:
             passed.append(PassedOver(evidence=e.id, reason=reason))
         else:
@@ -100,7 +101,7 @@ def _stands_with(condition: Condition, e: Evidence, newest: Evidence, context: C
     return bool(a and b and a.candidate == b.candidate and not moved_fields(a, b, "exact"))
 
 
-def _unfit(condition: Condition, e: Evidence, point: str | None, context: Context) -> str:
+def _unfit(condition: Condition, e: Evidence, point: str | None, context: Context, planned: str | None) -> str:
     """Why a piece of the right metric, candidate and point cannot be used; empty when it can."""
     level = condition.of.level
     if e.at > context.now:
@@ -123,13 +124,18 @@ def _unfit(condition: Condition, e: Evidence, point: str | None, context: Contex
         return "goodput was counted under other service levels"
     if e.definition_version != condition.of.version:
         return f"definition {e.definition_version}, now {condition.of.version}"
-    return f"the load called {point!r} {OTHER_LOAD}" if _other_load(e, point, context) else ""
+    return f"the load called {point!r} {OTHER_LOAD}" if _other_load(e, planned) else ""
 
 
-def _other_load(e: Evidence, point: str | None, context: Context) -> bool:
+def _planned(point: str | None, context: Context) -> str | None:
+    """The hash of the load that the plan means by that name."""
+    found = context.points.get(point) if context.points and point else None
+    return found.load_hash() if found else None
+
+
+def _other_load(e: Evidence, planned: str | None) -> bool:
     """Whether the figure was taken at another load than the plan's point of that name."""
-    planned = context.points.get(point) if context.points and point else None
-    return bool(planned and e.load_hash and e.load_hash != planned.load_hash())
+    return bool(planned and e.load_hash and e.load_hash != planned)
 
 
 def _expired(condition: Condition, e: Evidence, context: Context) -> str:

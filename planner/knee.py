@@ -10,6 +10,7 @@ from planner.conditions import STANDING, Condition, Context, Evidence, Kind, Sta
 from planner.contract import Contract
 from planner.evaluate import combine, evaluate
 from planner.frozen import Frozen
+from planner.known import Known
 from planner.loads import LoadPoint
 from planner.metrics import quantity
 
@@ -91,12 +92,8 @@ def find_knee(
     What holds above a load that fails is no knee: an operating point must be safe at every lower load too. Raises
     ValueError without levels.
     """
-    metrics = {level.metric for level in levels}
-    here: dict[str | None, list[Evidence]] = {}
-    for e in evidence:
-        if e.candidate == candidate and e.metric in metrics:
-            here.setdefault(e.load_point, []).append(e)
-    steps = tuple(_step(candidate, p, levels, here.get(p.name, ()), context) for p in sweep.points)
+    known = Known.of(evidence)
+    steps = tuple(_step(candidate, p, levels, known, context) for p in sweep.points)
     fails_at = next((s for s in steps if s.verdict.side == "fails"), None)
     below = [s for s in steps if fails_at is None or s.amount < fails_at.amount]
     at = next((s for s in reversed(below) if s.verdict.side == "holds"), None)
@@ -108,11 +105,9 @@ def find_knee(
     return found.model_copy(update={"sentence": _sentence(found)})
 
 
-def _step(
-    candidate: str, point: LoadPoint, levels: Sequence[Condition], evidence: Sequence[Evidence], context: Context
-) -> Step:
+def _step(candidate: str, point: LoadPoint, levels: Sequence[Condition], known: Known, context: Context) -> Step:
     asked = [level.at(point.name).model_copy(update={"candidate": candidate}) for level in levels]
-    found = [evaluate(c, evidence, context) for c in asked]
+    found = [evaluate(c, known, context) for c in asked]
     broken = tuple(
         f"{format_test(c)} reads {quantity(v.value, v.unit)}"
         for c, v in zip(asked, found, strict=True)

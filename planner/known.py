@@ -42,6 +42,11 @@ class Known(tuple[Evidence, ...]):
         own = [e for m in metrics for found in self._index().get(m, {}).values() for e in found]
         return own + [e for part in self._parts for e in part.of_metric(*metrics)]
 
+    def at_point(self, point: str | None) -> list[Evidence]:
+        """Figures of all metrics at one load point, or at none."""
+        own = [e for points in self._index().values() for e in points.get(point, ())]
+        return own + [e for part in self._parts for e in part.at_point(point)]
+
     def at(self, metric: str, point: str | None) -> list[Evidence]:
         """Figures of a metric at one load point, or at none."""
         own = self._index().get(metric, {}).get(point, [])
