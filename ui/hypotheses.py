@@ -6,22 +6,92 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from planner.condition_line import format_condition
+from planner.hypothesis_cost import Effort
+from planner.hypothesis_order import Prior, Ranked
+from planner.hypothesis_schema import Stakes
 from planner.poc import Plan
+from planner.units import format_duration
+from services.hypotheses import View, view
 from services.scores import case_proposals, case_score
 from services.verdicts import CaseState
 from services.workspace import Workspace
 from ui.engine_proposals import proposals
-from ui.plan_view import hypotheses
+from ui.hypothesis_forms import editor
+from ui.parts import plain
 from ui.text import t
+
+PRIORS: dict[Prior, str] = {
+    "expected to fail": ":red-badge[:material/trending_down: expected to fail]",
+    "open": ":gray-badge[:material/help: open]",
+    "expected to hold": ":green-badge[:material/trending_up: expected to hold]",
+    "decided": ":blue-badge[:material/check: decided]",
+}
+STAKES: dict[Stakes, str] = {
+    "ends the plan": ":red-badge[:material/block: ends the plan]",
+    "changes the plan": ":orange-badge[:material/alt_route: changes the plan]",
+    "changes a setting": ":gray-badge[:material/tune: changes a setting]",
+}
 
 
 def hypotheses_section(ws: Workspace, state: CaseState, plan: Plan, take: Callable[[str], None]) -> None:
-    """Show the hypotheses of a plan and what the score asks besides; `take` takes a proposal into the draft."""
-    st.subheader(t("Hypotheses"))
-    hypotheses(plan)
+    """Show the hypotheses of a plan and let people change them; `take` takes a proposal of the score into the draft."""
     if state.requirements is None:
         return
+    found = view(ws, state, state.requirements, plan)
+    st.subheader(t("Hypotheses"))
+    st.markdown(_together(found))
+    if found.left_behind:
+        st.warning(
+            t("The stored plan holds {ids}, which this draft cannot: its candidate or load point is gone.",
+              ids=plain(", ".join(found.left_behind))),
+            icon=":material/report:",
+        )  # fmt: skip
+    for place, ranked in enumerate(found.order.ranked, 1):
+        _shown(place, ranked, found.known.get(ranked.hypothesis.id, ""))
+    with st.expander(t("Change, add or take out a hypothesis"), icon=":material/edit:"):
+        editor(ws, state, plan, found)
     asked = case_proposals(state.requirements, case_score(ws, state.requirements))
     missing = sum(p.covered_by(plan) is None for p in asked)
     with st.expander(t("What the score asks besides ({n})", n=missing), icon=":material/playlist_add:"):
         proposals(asked, plan, take, "take")
+
+
+def _together(found: View) -> str:
+    """What all cost, and how they are ordered."""
+    total = found.order.total
+    said = t("First what could end the plan cheapest: doubt × stakes a minute, after what it waits for. "
+             "Together {cost}, shared runs counted once.", cost=price(total))  # fmt: skip
+    if total.unpredicted:
+        said += " " + t("No speed is predicted at {points}: counted at the plan's limit.",
+                        points=plain(", ".join(total.unpredicted)))  # fmt: skip
+    return said
+
+
+def _shown(place: int, r: Ranked, known: str) -> None:
+    h = r.hypothesis
+    with st.container(border=True):
+        st.markdown(f"**{place}. {plain(h.id)}** {plain(h.statement)}")
+        st.code("\n".join(format_condition(c) for c in h.conditions), language=None)
+        if h.warning:
+            st.warning(plain(h.warning), icon=":material/report:")
+        elif h.expectation:
+            st.markdown(t("Expected: {what}", what=plain(h.expectation)))
+        if known:
+            st.markdown(plain(known))
+        st.markdown(
+            t("How: {method} **If rejected:** {rejected}", method=plain(h.method), rejected=plain(h.if_rejected))
+        )
+        price_here = t("adds no run") if not r.adds.minutes else t("adds {cost}", cost=price(r.adds))
+        waits = t("waits for {ids}", ids=plain(", ".join(r.waits_for))) if r.waits_for else t("waits for nothing")
+        st.markdown(
+            f"{t(PRIORS[r.prior])} {t(STAKES[r.stakes])} :small[{price_here} · "
+            f"{t('alone {cost}', cost=price(r.alone))} · {waits}]"
+        )
+        by = t("Written or changed by {name}.", name=plain(h.author)) if h.author else ""
+        st.caption(f"{t('Why here: {reason}', reason=plain(r.reason))} {by}")
+
+
+def price(e: Effort) -> str:
+    """Time and tokens in a few words."""
+    return t("{time}, {tokens:.1f} M tokens", time=format_duration(e.minutes * 60), tokens=e.tokens / 1e6)
