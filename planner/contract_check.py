@@ -9,6 +9,7 @@ from planner.contract import FIELDS, Contract
 from planner.errors import InputError
 from planner.frozen import Frozen
 from planner.loads import LoadPoint
+from planner.offered import run_points
 from planner.plan_budget import ladder
 from planner.poc import Plan, PlanCandidate
 from planner.server_schema import RequestFields
@@ -98,7 +99,7 @@ def _number(candidate: PlanCandidate, field: str) -> int | None:
 
 def _too_long(plan: Plan, c: PlanCandidate) -> Iterator[Contradiction]:
     most = _number(c, "max_model_len")
-    for p in plan.load_points if most is not None else ():
+    for p in run_points(plan) if most is not None else ():
         kinds = [("requests", p.input_tokens, p.output_tokens)]
         if p.aggressor_input_tokens:
             kinds.append(("long prompts", p.aggressor_input_tokens, p.aggressor_output_tokens))
@@ -132,7 +133,7 @@ def _of_another_length(plan: Plan, c: PlanCandidate, request: RequestFields | No
     stated = c.contract.get("output_length", "").strip().lower()
     if not stated.startswith("fixed"):
         return
-    fixed = [p for p in plan.load_points if not p.free_length]
+    fixed = [p for p in run_points(plan) if not p.free_length]
     number = re.search(r"\d[\d,]*", stated)
     if number:
         tokens = int(number.group().replace(",", ""))
@@ -145,7 +146,7 @@ def _of_another_length(plan: Plan, c: PlanCandidate, request: RequestFields | No
             yield _length(c, p, f"{c.engine} takes neither ignore_eos nor min_tokens, so at {p.name} its answers end "
                           "when they end.", "State 'free', and declare output_length as a difference.")  # fmt: skip
     if not fixed:
-        first = plan.load_points[0]
+        first = run_points(plan)[0]
         yield _length(c, first, f"answers at {first.name} end by themselves, as at every point of the plan.",
                       "State 'free'.")  # fmt: skip
 

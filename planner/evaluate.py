@@ -14,7 +14,7 @@ from planner.conditions import Condition, Context, Evidence, State, Verdict
 from planner.deciding import AS_STATED, MIN_STARTS, OUTCOMES, Decision, decide, over_starts, side_of_range
 from planner.deciding_items import decide_paired
 from planner.known import Known
-from planner.metrics import Level, quantity
+from planner.metrics import Direction, Level, quantity
 from planner.pairing import QUALITY, Refused, agreement, kv_capacity, pair, spread
 from planner.precision_claims import beside
 
@@ -27,7 +27,12 @@ def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Contex
     points = _points(condition, known, context)
     if isinstance(points, Verdict):
         return points
-    verdicts = [_at_point(condition, point, _looked_at(condition, point, known), context) for point in points]
+    verdicts = [
+        _with_lower_rates(
+            _at_point(condition, point, _looked_at(condition, point, known), context), condition, point, known, context
+        )
+        for point in points
+    ]
     if len(verdicts) == 1:
         return verdicts[0]
     return combine("all of" if condition.quantifier == "every" else "any of", verdicts)
@@ -76,6 +81,24 @@ def _at_point(condition: Condition, point: str | None, pieces: Sequence[Evidence
         return _open_verdict(here, chosen)
     decision = decide(here, chosen.pieces)
     return _closed_verdict(here, decision, chosen, _conflict(here, chosen.pieces, decision), ())
+
+
+def _with_lower_rates(
+    verdict: Verdict, condition: Condition, point: str | None, known: Known, context: Context
+) -> Verdict:
+    """A failure in an open loop with the lowest rate at which it was seen to fail already, for what grows with load."""
+    points = context.points or {}
+    here = points.get(point or "")
+    grows = condition.of.direction is Direction.LOWER and not condition.over
+    if verdict.side != "fails" or here is None or here.shape != "open" or not grows:
+        return verdict
+    lower = [p for p in points.values() if p.shape == "open" and (p.rate_per_s or 0.0) < (here.rate_per_s or 0.0)]
+    for p in sorted(lower, key=lambda p: (p.rate_per_s or 0.0, p.name)):
+        seen = _at_point(condition, p.name, _looked_at(condition, p.name, known), context)
+        if seen.side == "fails" and seen.value is not None:
+            told = f"It fails already at {p.in_words()}: {quantity(seen.value, condition.unit)}."
+            return verdict.model_copy(update={"sentence": f"{verdict.sentence} {told}"})
+    return verdict
 
 
 def _conflict(condition: Condition, pieces: Sequence[Evidence], decision: Decision) -> str:

@@ -72,8 +72,8 @@ def _steps(plan: Plan, cost: PlanCost, speed_of: SpeedOf) -> Iterator[Step]:
     """What can still go, the least informative first; a step is the smaller plan, what it lost, and why that."""
     asked = {c.id: _asked_of(plan, c) | _read_by_rules(plan, c) for c in plan.candidates}
     named = set().union(*asked.values())
-    free = [p.name for p in plan.load_points if p.name not in named]
-    for name in sorted(free, key=lambda n: -cost.minutes_of(points=(n,))):
+    free = [p.name for p in plan.load_points if p.name not in named and cost.minutes_of(points=(p.name,))]
+    for name in sorted(free, key=lambda n: (-cost.minutes_of(points=(n,)), n)):
         yield _without(plan, name), f"load point {name}", "no hypothesis, service level or stage rule names it"
     alone = {(p.candidate, p.point): p.times * p.seconds for p in cost.points if p.point not in asked[p.candidate]}
     for (who, name), _ in sorted(alone.items(), key=lambda run: -run[1]):

@@ -14,6 +14,7 @@ from planner.engine_facts import server
 from planner.errors import ConflictError, FliplineError, InputError, NotAllowed
 from planner.hypothesis_edits import carried
 from planner.launch import LaunchPlan, launch
+from planner.offered import offered_elsewhere, run_points, with_offered
 from planner.plan_budget import PlanCost
 from planner.plan_trim import Lost
 from planner.planning import Roles, candidate_of, load_points, make_plan
@@ -62,7 +63,7 @@ def choices_of(plan: Plan) -> PlanChoices:
     )
     stated = plan.shared_contract
     # a closed loop gets twice its requests in flight on top: those that begin and end it are not counted
-    asked = min(p.requests - 2 * (p.in_flight or 0) for p in plan.load_points)
+    asked = min(p.requests - 2 * (p.in_flight or 0) for p in run_points(plan))
     return PlanChoices(
         model_revision=stated.get("model_revision", ""),
         gguf_file=next(files, ""),
@@ -175,10 +176,16 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
 
 
 def _with_own_hypotheses(ws: Workspace, case_slug: str, plan: Plan) -> Plan:
-    """What people wrote, changed or took out of the plan that stands comes along into one that is derived anew."""
+    """What people wrote, changed or took out of the plan that stands comes along into one that is derived anew.
+
+    So do the loads that no stage runs: figures from elsewhere were taken under them.
+    """
     plans = ws.store.plans.of_case(ws.store.cases.get(case_slug).id)
     try:
-        return carried(plan, plans[-1].plan())[0] if plans else plan
+        if not plans:
+            return plan
+        stood = plans[-1].plan()
+        return with_offered(carried(plan, stood)[0], offered_elsewhere(stood))
     except FliplineError:  # a plan that is no longer read is a finding of the case
         return plan
 

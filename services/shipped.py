@@ -13,7 +13,9 @@ import yaml
 from bundle.folder import unpack
 from planner.conditions import Evidence, Kind
 from planner.contract import Contract
+from planner.loads import LoadPoint
 from planner.metrics import METRICS
+from planner.offered import with_offered
 from services.cases import begin_case, requirements_from
 from services.decisions import begin_draft
 from services.evidence import take_in_all
@@ -44,7 +46,8 @@ def install(ws: Workspace, path: Path) -> None:
     if plan_file.is_file():
         upload_plan(ws, case.id, plan_file.name, plan_file.read_text(encoding="utf-8"), AUTHOR)
     else:
-        save_plan(ws, case.id, draft_plan(ws, case.slug, r).plan, AUTHOR)
+        offered = [LoadPoint.model_validate(p) for p in data.get("offered", [])]
+        save_plan(ws, case.id, with_offered(draft_plan(ws, case.slug, r).plan, offered), AUTHOR)
     contracts = {name: Contract.model_validate(parts) for name, parts in data.get("contracts", {}).items()}
     ws.store.evidence.add(
         case.id,

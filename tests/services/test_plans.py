@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError, SchemaTooNew
+from planner.offered import run_points
 from planner.poc import plan_from_yaml, plan_to_yaml
 from services.plans import PlanChoices, choices_of, draft_plan, save_plan, upload_plan
 from services.verdicts import case_state
@@ -22,7 +23,7 @@ def test_the_plan_follows_from_the_case(state):
     assert [(c.id, c.role) for c in plan.candidates] == [("vllm", "favourite"), ("ollama", "baseline")]
     assert [h.id for h in plan.hypotheses][:5] == ["H1", "H2", "H3", "H4", "H5"]
     # 1, 2, 4 ... up to the peak of 50; then the peak rate, 50 x 1 / 60, and twice the limit
-    assert [p.in_flight for p in plan.load_points] == [1, 2, 4, 8, 16, 32, 50, None, 100]
+    assert [p.in_flight for p in run_points(plan)] == [1, 2, 4, 8, 16, 32, 50, None, 100]
     assert plan.point("peak").rate_per_s == pytest.approx(50 / 60, rel=1e-3)
     assert [s.name for s in plan.stages] == ["A", "B"]
 
