@@ -27,7 +27,6 @@ from services.plans import draft_plan
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped
 from services.typed_question import question_of
-from services.usage import read_usage
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
 from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
@@ -38,6 +37,7 @@ from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
 from ui.traffic_terminal import TRAFFIC_ARGUMENTS, TRAFFIC_EXAMPLE, read_and_print
+from ui.usage_terminal import USAGE_ARGUMENTS, USAGE_EXAMPLE, demand_asked, demand_json, print_demand
 
 OK, FAILS, BAD_INPUT = 0, 1, 2
 
@@ -198,10 +198,12 @@ def compare(ws: Workspace, args: argparse.Namespace) -> int:
 
 def usage(ws: Workspace, args: argparse.Namespace) -> int:
     """Bring in what users really did and judge the case again."""
-    found = read_usage(read_text(args.file), where=args.file.name)
-    arrived = bring_in_usage(ws, args.case, found, by=args.by, source=args.source)
-    peak = max(u.peak_in_flight for u in found)
-    say(f"{len(found)} days, {found[0].day} to {found[-1].day}; highest peak in flight {peak:g}")
+    found = demand_asked(ws, args)
+    arrived = bring_in_usage(ws, args.case, found.counted(), by=args.by, source=found.source)
+    if args.json:
+        as_json(demand_json(found, arrived.fired))
+        return OK
+    print_demand(found)
     _fired(arrived)
     return OK
 
@@ -300,11 +302,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("compare", compare, "every two candidates figure by figure; exit code 1 when contracts refuse it",
             COMPARE_EXAMPLE, (
         CASE, Argument("--all", {"action": "store_true", "help": "every statistic that was taken"}), JSON)),
-    Command("usage", usage, "bring in observed usage: CSV of date,peak_in_flight[,requests] or start,end",
-            "usage --case nortia usage.csv --by 'A. Operator' --source 'gateway log'", (
-        CASE, Argument("file", {"type": Path, "metavar": "FILE", "help": "CSV, a row a day or a row a request"}),
-        Argument("--by", {"required": True, "metavar": "NAME", "help": "who brings it in"}),
-        Argument("--source", {"required": True, "metavar": "TEXT", "help": "where the figures come from"}))),
+    Command("usage", usage, "bring in what users did: a CSV of days, a request log, or a Prometheus", USAGE_EXAMPLE,
+            (CASE, *USAGE_ARGUMENTS, JSON)),
     Command("traffic", traffic, "what a request log says: lengths, rates, bursts, in flight; a trace to replay",
             TRAFFIC_EXAMPLE, (*TRAFFIC_ARGUMENTS, JSON)),
     Command("adr list", adr_list, "all decisions with their status", "adr list --case nortia", (ANY_CASE,)),

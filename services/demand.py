@@ -14,8 +14,11 @@ from planner.deciding import MIN_COVERAGE
 from planner.errors import InputError
 from planner.traffic import Requests
 from planner.traffic_in_flight import DAY_S, in_flight
-from services.traffic_log import Log
-from services.usage import FIGURES, Usage, day_of
+from services.sharegpt import is_sharegpt
+from services.traffic_layouts import recognised
+from services.traffic_log import Log, read_log
+from services.traffic_rows import Table
+from services.usage import FIGURES, Usage, day_of, read_usage_file
 
 
 class Gap(NamedTuple):
@@ -34,15 +37,15 @@ class Demand(NamedTuple):
     source: str
     findings: tuple[str, ...] = ()
 
-    @property
-    def window(self) -> tuple[date, date]:
-        """First and last day that was looked at; raises ValueError where there is none."""
-        looked_at = [d.day for d in (*self.days, *self.gaps)]
-        return min(looked_at), max(looked_at)
+    @classmethod
+    def of(cls, found: Sequence[Usage | Gap], source: str, findings: Sequence[str] = ()) -> Demand:
+        """Days and gaps, told apart."""
+        days, gaps = ([d for d in found if isinstance(d, kind)] for kind in (Usage, Gap))
+        return cls(tuple(days), tuple(gaps), source, tuple(findings))
 
     def gap_sentences(self) -> tuple[str, ...]:
         """What is left out, days in a row together."""
-        return tuple(_left_out(list(run)) for _, run in groupby(enumerate(self.gaps), key=_in_a_row))
+        return tuple(_left_out([g for _, g in run]) for _, run in groupby(enumerate(self.gaps), key=_in_a_row))
 
     def counted(self) -> tuple[Usage, ...]:
         """The days that count; raises InputError when none does."""
@@ -57,8 +60,7 @@ def _in_a_row(numbered: tuple[int, Gap]) -> tuple[int, str]:
     return gap.day.toordinal() - place, gap.why
 
 
-def _left_out(run: Sequence[tuple[int, Gap]]) -> str:
-    gaps = [gap for _, gap in run]
+def _left_out(gaps: Sequence[Gap]) -> str:
     days = f"{gaps[0].day} to {gaps[-1].day}" if len(gaps) > 1 else str(gaps[0].day)
     return f"{days}: {gaps[0].why or f'{max(g.coverage for g in gaps):.0%} covered'}, not counted."
 
@@ -70,6 +72,18 @@ def day_or_gap(u: Usage, least_coverage: float = MIN_COVERAGE, *, peak_needed: b
     if peak_needed and u.peak_in_flight is None:
         return Gap(u.day, u.coverage, "no readable number")
     return u
+
+
+def demand_of_file(
+    name: str, content: bytes, *, whole_days: bool = False, least_coverage: float = MIN_COVERAGE
+) -> Demand:
+    """Demand of a file: a row a day or a row a request (services/usage.py), or a request log of a known layout.
+
+    Raises InputError with what is wrong where.
+    """
+    if is_sharegpt(content) or (table := Table(name, content)).is_json or recognised(table.columns):
+        return demand_of_log(read_log(name, content), whole_days=whole_days, least_coverage=least_coverage)
+    return Demand.of([day_or_gap(u, least_coverage) for u in read_usage_file(name, content)], name)
 
 
 def demand_of_log(log: Log, *, whole_days: bool = False, least_coverage: float = MIN_COVERAGE) -> Demand:
@@ -100,10 +114,7 @@ def demand_of_log(log: Log, *, whole_days: bool = False, least_coverage: float =
         findings.append(f"{quiet} days without a request: they count as days on which nobody asked.")
     if log.estimated:
         findings.append("Lengths are estimates from texts.")
-    return Demand(
-        days=tuple(d for d in found if isinstance(d, Usage)), gaps=tuple(d for d in found if isinstance(d, Gap)),
-        source=f"{log.name} (sha256 {log.sha256[:12]})", findings=tuple(findings),
-    )  # fmt: skip
+    return Demand.of(found, f"{log.name} (sha256 {log.sha256[:12]})", findings)
 
 
 def _day(r: Requests, day: date, rows: slice, peak: int | None, covered: float) -> Usage:
@@ -140,6 +151,13 @@ def _seen(day: date, pieces: Sequence[Evidence], deployments: Sequence[Deploymen
     figures = {f.field: value.get(f.metric) for f in FIGURES}
     usage = Usage(day, **figures, coverage=min(e.coverage or 0.0 for e in pieces))
     return SeenDay(usage, "; ".join(dict.fromkeys(e.note for e in pieces)), ran)
+
+
+def missing(days: Sequence[SeenDay]) -> tuple[date, ...]:
+    """The days between the first and the last that nobody looked at."""
+    known = {d.usage.day for d in days}
+    between = range(min(known).toordinal(), max(known).toordinal()) if known else ()
+    return tuple(day for n in between if (day := date.fromordinal(n)) not in known)
 
 
 def changes(days: Sequence[SeenDay]) -> Iterator[SeenDay]:

@@ -208,10 +208,7 @@ def demand_of_prometheus(
         found += [day_or_gap(period.usage(first + timedelta(days=done + i)), least_coverage, peak_needed=True)
                   for i, period in enumerate(periods)]  # fmt: skip
     narrowed = f" {{{w.selector}}}" if w.selector else ""
-    return Demand(
-        days=tuple(d for d in found if isinstance(d, Usage)), gaps=tuple(d for d in found if isinstance(d, Gap)),
-        source=f"Prometheus {p.name}: {w.engine}{narrowed}", findings=_findings(w, intervals, sorted(servers)),
-    )  # fmt: skip
+    return Demand.of(found, f"Prometheus {p.name}: {w.engine}{narrowed}", _findings(w, intervals, sorted(servers)))
 
 
 def _findings(w: Watched, intervals: set[float], servers: Sequence[str]) -> tuple[str, ...]:

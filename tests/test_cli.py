@@ -318,6 +318,22 @@ def test_four_weeks_of_five_users_fire_the_condition_and_nothing_less(
     assert ("FIRED few-users" in ran.out) is fires
 
 
+def test_usage_reads_a_request_log_and_says_which_days_do_not_count(run: Cli, tmp_path: Path) -> None:
+    """A day has 24 hours: of the first only the last hour was looked at."""
+    day = now().date() - timedelta(days=3)
+    times = (f"{day}T23:00:00Z", f"{day + timedelta(days=1)}T12:00:00Z", f"{day + timedelta(days=1)}T23:59:00Z")
+    file = tmp_path / "gateway.csv"
+    file.write_text("\n".join(("timestamp,input_tokens,output_tokens,latency_s", *(f"{x},100,20,5" for x in times))))
+    ran = run("usage", "--case", "nortia", str(file), "--by", "Lee", "--json")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    assert [(d["day"], d["peak_in_flight"], d["requests"]) for d in found["days"]] == [
+        (f"{day + timedelta(days=1)}", 1, 2)
+    ]
+    assert [g["day"] for g in found["gaps"]] == [f"{day}"]
+    assert f"! {day}: 4% covered, not counted." in run("usage", "--case", "nortia", str(file), "--by", "Lee").out
+
+
 def test_usage_names_line_and_field(run: Cli, tmp_path: Path) -> None:
     file = tmp_path / "usage.csv"
     file.write_text("date,peak_in_flight\n2026-10-01,4\n2026-10-02,many\n")
@@ -381,6 +397,8 @@ def test_catalog_check_finds_a_faulty_own_entry(run: Cli, home: Path) -> None:
         ((*ASKED, "--tp", "3"), "Qwen/Qwen3-30B-A3B: 32 attention heads do not divide over 3 devices."),
         (("take-in", "--case", "nortia", "nowhere"), "nowhere: is not there."),
         (("usage", "--case", "nortia", "nowhere", "--by", "Lee", "--source", "x"), "nowhere: cannot be read"),
+        (("usage", "--case", "nortia", "--by", "Lee"), "usage: is read from a file or from a Prometheus."),
+        (("usage", "--case", "nortia", "--by", "Lee", "--prometheus", "prom"), "Prometheus: is no address."),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(run: Cli, words: tuple[str, ...], sentence: str) -> None:
