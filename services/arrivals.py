@@ -101,14 +101,18 @@ def bring_in_usage(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str,
 
 
 def bring_in_table(
-    ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date
-) -> Arrived:
-    """Store figures filled in by hand and judge the case again, all or nothing; raises InputError with the row."""
+    ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date,
+    raw: File | None = None,
+) -> Arrived:  # fmt: skip
+    """Store figures filled in by hand with the file they come from, and judge the case again, all or nothing.
+
+    Raises InputError with the row.
+    """
     state = case_state(ws, case)
     points = state.plan.points() if state.plan else {}
     with ws.store.transaction():
         evidence = fill_in(
-            ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points,
+            ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points, raw=raw,
             candidates=[c.id for c in state.plan.candidates] if state.plan else (),
         )  # fmt: skip
         return Arrived((), evidence, rejudge(ws, state.case.id))

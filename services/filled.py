@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from db.ids import new_id
 from planner.choosing import OF_A_START
@@ -14,13 +14,19 @@ from planner.errors import InputError, UnknownName
 from planner.loads import LoadPoint
 from planner.metrics import Level, Metric, metric
 from planner.poc import Plan
+from services.attachments import File, attach
 from services.workspace import Workspace, now
 
+ENDS = {"min": "the smallest of its repeats", "mean": "the middle of its repeats", "max": "the largest of its repeats"}
 NEVER_ZERO = ("ms", "s", "tok/s", "req/s")
 
 
 class Filled(NamedTuple):
-    """One row of a table that came back from a GPU box."""
+    """One figure of a table that came back from a GPU box, in the metric's base unit.
+
+    `row` is its row in the sheet. Figures of several starts of the engine, or of repeats within one, carry their
+    number; `spread` says which end of the repeats a figure is. `at` is when it ran, where the sheet says so.
+    """
 
     candidate: str
     load_point: str
@@ -32,6 +38,20 @@ class Filled(NamedTuple):
     statistic: str
     value: float
     n: int | None = None
+    row: int | None = None
+    start: int | None = None
+    repeat: int | None = None
+    spread: Literal["", "min", "mean", "max"] = ""
+    at: datetime | None = None
+
+    @property
+    def load(self) -> tuple[int | None, float | None, int | None, int | None]:
+        """Requests in flight, rate, input and output length."""
+        return self.in_flight, self.rate_per_s, self.input_tokens, self.output_tokens
+
+    def offers(self, point: LoadPoint) -> bool:
+        """Whether load and lengths are those of a load point."""
+        return self.load == (point.in_flight, point.rate_per_s, point.input_tokens, point.output_tokens)
 
 
 class Column(NamedTuple):
@@ -104,11 +124,12 @@ def _whole(i: int, row: Mapping[str, object], name: str) -> int | None:
 
 def fill_in(
     ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date,
-    points: Mapping[str, LoadPoint], candidates: Sequence[str] = (),
+    points: Mapping[str, LoadPoint], candidates: Sequence[str] = (), raw: File | None = None,
 ) -> tuple[Evidence, ...]:  # fmt: skip
     """Store figures typed in by a named person, all or none; `candidates` are those of the plan, where there is one.
 
-    Raises InputError with row and field: a throughput or latency without load and lengths is refused.
+    `raw` is the file that they come from: it is kept with them. Raises InputError with row and field: a throughput or
+    latency without load and lengths is refused.
     """
     if not by.strip():
         raise InputError("who filled this in is missing.", where="results by hand", fix="Write a name.")
@@ -117,19 +138,24 @@ def fill_in(
                          fix="Name the log, sheet or message.")  # fmt: skip
     if not rows:
         raise InputError("no row is filled in.", where="results by hand", fix="Write at least one value.")
-    batch = new_id(now())
+    entry = new_id(now())
     at = datetime(measured_at.year, measured_at.month, measured_at.day, tzinfo=UTC)
-    if at > now():
-        raise InputError(f"{measured_at} lies ahead.", where="results by hand", fix="Write the day of the run.")
-    for i, row in enumerate(rows, 1):
-        _must_be_possible(f"row {i}", row, candidates)
-    pieces = tuple(_entered(i, row, batch, by.strip(), source, at, points) for i, row in enumerate(rows, 1))
-    ws.store.evidence.add(case, pieces)
+    rows = [row._replace(row=row.row or i, at=row.at or at) for i, row in enumerate(rows, 1)]
+    for row in rows:
+        must_be_possible(row, points, candidates)
+    note = f"entered by {by.strip()} from {source}"
+    with ws.store.transaction():
+        if raw:
+            kept = attach(ws, case, entry, raw, by.strip())
+            note += f", {kept.name} attached (sha256 {kept.sha256[:12]})"
+        pieces = tuple(_entered(i, row, entry, by.strip(), note, points) for i, row in enumerate(rows, 1))
+        ws.store.evidence.add(case, pieces)
     return pieces
 
 
-def _must_be_possible(where: str, row: Filled, candidates: Sequence[str]) -> None:
-    """Names that exist and numbers that can be; raises InputError with row and field."""
+def must_be_possible(row: Filled, points: Mapping[str, LoadPoint], candidates: Sequence[str]) -> None:
+    """Names that exist, numbers that can be, a load where one is needed; raises InputError with row and field."""
+    where = f"row {row.row}"
     found = metric(row.metric)
     if candidates and row.candidate not in candidates and (row.candidate or found.level is not Level.DEMAND):
         raise UnknownName.from_known("candidate", row.candidate, candidates, where=where)
@@ -149,40 +175,45 @@ def _must_be_possible(where: str, row: Filled, candidates: Sequence[str]) -> Non
             raise InputError(f"{given} is less than {least}.", where=f"{where}, {name}", fix=f"Write {least} or more.")
     if row.rate_per_s is not None and not (math.isfinite(row.rate_per_s) and row.rate_per_s > 0):
         raise InputError(f"{row.rate_per_s} is no rate.", where=f"{where}, rate_per_s", fix="Write more than 0.")
+    if row.at and row.at > now():
+        raise InputError(f"{row.at:%Y-%m-%d} lies ahead.", where=where, fix="Write the day of the run.")
+    _load_of(row, found, points)
 
 
-def _entered(
-    i: int, row: Filled, batch: str, by: str, source: str, at: datetime, points: Mapping[str, LoadPoint]
-) -> Evidence:
+def _entered(i: int, row: Filled, entry: str, by: str, note: str, points: Mapping[str, LoadPoint]) -> Evidence:
     found = metric(row.metric)
-    point = _load_of(f"row {i}", row, found, points)
+    point = _load_of(row, found, points)
+    start = f"/start-{row.start}" if row.start is not None else ""
+    assert row.at is not None
     return Evidence(
-        id=f"entered/{batch}/{i}", metric=found.id, statistic=row.statistic, value=row.value, unit=found.unit,
-        kind=Kind.ENTERED, source=f"entered/{batch}", run=f"entered/{batch}", at=at, candidate=row.candidate or None,
-        load_point=point.name if point else None, load_hash=point.load_hash() if point else None, n=row.n, by=by,
-        note=f"entered by {by} from {source}",
+        id=f"entered/{entry}/{i}", metric=found.id, statistic=row.statistic, value=row.value, unit=found.unit,
+        kind=Kind.ENTERED, source=f"entered/{entry}{start}", run=f"entered/{entry}", at=row.at,
+        candidate=row.candidate or None, load_point=point.name if point else None,
+        load_hash=point.load_hash() if point else None, n=row.n, start=row.start, repeat=row.repeat, by=by,
+        note=f"{note}; {ENDS[row.spread]}" if row.spread else note,
     )  # fmt: skip
 
 
-def _load_of(where: str, row: Filled, found: Metric, points: Mapping[str, LoadPoint]) -> LoadPoint | None:
+def _load_of(row: Filled, found: Metric, points: Mapping[str, LoadPoint]) -> LoadPoint | None:
     """The load that a figure was taken at, by the plan's name for it; None for what has none, such as a start."""
+    where = f"row {row.row}"
     of_speed = found.level in (Level.REQUEST, Level.RUN)
     if not of_speed and (found.level is not Level.SERVER or found.id in OF_A_START or not row.load_point):
         return None
-    point = points.get(row.load_point)
-    if point is None:
-        raise InputError(f"no load point {row.load_point!r} in the plan.", where=where,
-                         fix=f"Use {', '.join(sorted(points)) or 'a plan first'}.")  # fmt: skip
-    given = (row.in_flight, row.rate_per_s, row.input_tokens, row.output_tokens)
-    if not of_speed and given == (None, None, None, None):
-        return point
-    if row.input_tokens is None or row.output_tokens is None or (row.in_flight is None and row.rate_per_s is None):
+    incomplete = None in (row.input_tokens, row.output_tokens) or (row.in_flight is None and row.rate_per_s is None)
+    if of_speed and incomplete:
         raise InputError(
             "a speed without requests in flight (or rate), input and output length means nothing.", where=where,
             fix="Fill in all three.",
         )  # fmt: skip
-    if (point.in_flight, point.rate_per_s, point.input_tokens, point.output_tokens) == given:
+    point = points.get(row.load_point)
+    if point is None:
+        what = f"no load point {row.load_point!r} in the plan." if row.load_point else "no load point offers this load."
+        raise InputError(what, where=where, fix=f"Use {', '.join(sorted(points)) or 'a plan first'}.")
+    if row.offers(point) or (not of_speed and row.load == (None, None, None, None)):
         return point
+    if incomplete:
+        raise InputError("load and lengths are stated in part.", where=where, fix="Fill in all three, or none.")
     return point.model_copy(update={
         "in_flight": row.in_flight, "rate_per_s": row.rate_per_s, "input_tokens": row.input_tokens,
         "output_tokens": row.output_tokens,
