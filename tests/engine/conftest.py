@@ -13,11 +13,11 @@ from bench.engines import Server
 from planner.condition_line import parse_condition
 from planner.poc import Hypothesis, Plan, PlanCandidate, Stage
 from tests.engine.plans import bench_run, closed, shared_contract, vllm_candidate
-from tests.engine.server import ENGINE_PYTHON, GGUF, LLAMA_SERVER, MODEL, ROOT, free_port
+from tests.engine.server import ENGINE_PYTHON, GGUF, GGUF_Q4, LLAMA_SERVER, MODEL, ROOT, free_port
 
-# llama-server is compiled for many minutes by `make two-cores`; where it is missing its tests are not collected.
-WITH_LLAMA = (ROOT / LLAMA_SERVER).exists() and (ROOT / GGUF).exists()
-collect_ignore = [] if WITH_LLAMA else ["test_llama_server.py", "test_llama_flags.py"]
+# llama-server is compiled for many minutes by `make test-llamacpp`; where it is missing its tests are not collected.
+WITH_LLAMA = all((ROOT / needed).exists() for needed in (LLAMA_SERVER, GGUF, GGUF_Q4))
+collect_ignore = [] if WITH_LLAMA else ["test_llama_server.py", "test_llama_flags.py", "test_pair.py"]
 
 MAX_NUM_SEQS = 8
 SWEEP = ("single", "parallel-2", "parallel-4", "parallel-8")
@@ -90,4 +90,4 @@ def live(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pla
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was left out."""
     if not WITH_LLAMA:
-        terminalreporter.write_line("llama-server is not installed: its tests were left out (make two-cores adds it).")
+        terminalreporter.write_line("llama-server is not installed: its tests are left out (make test-llamacpp).")

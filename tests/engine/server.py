@@ -24,6 +24,7 @@ HTTP_PATH_MS = 30.0
 # A second engine for the "two cores" case (scripts/measure_two_cores.py): llama.cpp's server and the model as GGUF.
 LLAMA_VERSION = "11434"
 GGUF = Path(".venv-vllm") / f"{NAME}.gguf"
+GGUF_Q4 = Path(".venv-vllm") / f"{NAME}-q4_0.gguf"
 LLAMA_SERVER = Path(".venv-vllm/bin/llama-server")
 
 # No hub, no usage reports; 1 GiB of KV cache, else vLLM takes a share of the machine's memory.

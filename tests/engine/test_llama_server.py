@@ -1,6 +1,6 @@
 """llama.cpp's server tells per request how fast it decoded: our TPOT against its own.
 
-Collected where `make two-cores` has installed it (tests/engine/conftest.py): compiling it takes many minutes.
+Collected where `make test-llamacpp` has installed it (tests/engine/conftest.py): compiling it takes many minutes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import pytest
 
 from bundle.samples import tpot_ms
 from planner.poc import Plan, Stage
-from scripts.measure_two_cores import llama_candidate
 from tests.engine.live import measured
-from tests.engine.plans import closed, shared_contract
+from tests.engine.plans import closed, llama_candidate, shared_contract
+from tests.engine.server import free_port
 
 pytestmark = pytest.mark.engine
 
@@ -27,7 +27,7 @@ def test_time_per_token_is_the_servers_own(tmp_path: Path) -> None:
     points = (closed("single", 1, 30, output_tokens=64), closed("parallel-4", 4, 60, output_tokens=64))
     plan = Plan(
         case="two-cores", title="llama-server's own timings", shared_contract=shared_contract(),
-        candidates=(llama_candidate(),), load_points=points,
+        candidates=(llama_candidate(free_port(), slots=8),), load_points=points,
         stages=(Stage(name="A", points=tuple(p.name for p in points)),), starts=1,
     )  # fmt: skip
     _, passes = measured(plan, tmp_path / "results")
