@@ -152,6 +152,12 @@ class Watched(NamedTuple):
         return [sum(values) if values else None for values in known]
 
 
+def engines_that_export(engines: Mapping[str, Engine]) -> tuple[str, ...]:
+    """Servers of the catalogue that say how many requests run, by id."""
+    servers: list[Server] = [s for e in engines.values() for s in (e, e.llama_server) if s]
+    return tuple(sorted(s.id for s in servers if s.metrics.get("running")))
+
+
 def watched(p: Prometheus, engines: Mapping[str, Engine], *, begin_s: int, end_s: int, engine: str = "",
             selector: str = "") -> Watched:  # fmt: skip
     """The engine that Prometheus scrapes: the named one, else the one whose series are there.
@@ -166,9 +172,7 @@ def watched(p: Prometheus, engines: Mapping[str, Engine], *, begin_s: int, end_s
     if not names:
         raise InputError(f"has no series{f' that match {selector}' if selector else ''} in this window.", where=p.name,
                          fix="Check selector and days: Prometheus keeps 15 days unless told otherwise.")  # fmt: skip
-    servers: dict[str, Server] = {id: e for id, e in engines.items() if e.metrics}
-    servers |= {e.llama_server.id: e.llama_server for e in engines.values() if e.llama_server}
-    asked = {engine: server(engines, engine)} if engine else servers
+    asked = {id: server(engines, id) for id in ((engine,) if engine else engines_that_export(engines))}
     there = {id: c for id, s in asked.items() if (c := Carriers.of(s).among(names)).running}
     if len(there) == 1:
         return Watched(p, *next(iter(there.items())), selector)
