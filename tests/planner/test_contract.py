@@ -88,3 +88,12 @@ def test_contracts_that_differ_in_what_was_declared_or_in_context_are_stored_apa
     declared = contract().model_copy(update={"declared_differences": ("quantization",)})
     assert contract().material() == declared.material()
     assert len({c.full_hash() for c in (contract(), declared, contract(driver="y"))}) == 3
+
+
+def test_two_fixed_output_lengths_are_two_loads_whatever_is_declared():
+    def between(a: str, b: str) -> str:
+        left = contract(output_length=a).model_copy(update={"declared_differences": ("output_length",)})
+        return parity(left, contract(output_length=b)).state
+
+    assert between("fixed", "free") == "comparable with a declared difference"
+    assert between("fixed, 32 tokens", "fixed, 64 tokens") == "refused"

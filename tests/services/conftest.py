@@ -19,6 +19,16 @@ def ws(tmp_path):
 
 
 @pytest.fixture(scope="session")
+def with_two_cores(tmp_path_factory):
+    """The folder of a workspace with the case "two cores" as it ships: to be copied, never to be opened."""
+    folder = tmp_path_factory.mktemp("two-cores")
+    workspace = opened(folder)
+    install(workspace, CASES / "two-cores.yaml")
+    workspace.store.close()
+    return folder
+
+
+@pytest.fixture(scope="session")
 def with_nortia(tmp_path_factory):
     """The folder of a workspace with the Nortia case as it ships: to be copied, never to be opened."""
     folder = tmp_path_factory.mktemp("nortia")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +12,7 @@ from planner.errors import InputError, UnknownName
 from planner.throughput import step_s
 from services.calibrations import calibration, exclude, include, machine
 from services.cases import favourite_sizing, sizings
-from services.shipped import CASES, install
-from services.workspace import open_workspace
+from tests.services.conftest import opened
 
 # Tiny Llama in fp32. A step reads 4 x (196,608 of attention + 528,384 of MLP) + 908 x 256 of output projection =
 # 3,132,416 weights, 12.53 MB; one request of 64 + 32/2 = 80 tokens adds 80 x 4 layers x 2 x 2 heads x 64 x 4 B =
@@ -21,11 +21,10 @@ STEP_MS = {1: (12.529664 + 0.32768) / 13.5, 8: (12.529664 + 8 * 0.32768) / 13.5}
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory):
+def two(with_two_cores, tmp_path_factory):
     """The workspace with the case "two cores" alone, and its requirements."""
-    folder = tmp_path_factory.mktemp("two")
-    ws = open_workspace(folder / "home", url=f"sqlite:///{folder}/flipline.db")
-    install(ws, CASES / "two-cores.yaml")
+    folder = shutil.copytree(with_two_cores, tmp_path_factory.mktemp("two") / "copy")
+    ws = opened(folder)
     case = ws.store.cases.get("two-cores")
     version = ws.store.cases.current_requirements(case.id)
     yield SimpleNamespace(ws=ws, requirements=version.requirements())
