@@ -22,8 +22,10 @@ from services.exporting import export_all
 from services.hypotheses import view as hypotheses_view
 from services.launches import Weights, start
 from services.model_reading import find
+from services.next_runs import next_runs
 from services.own_models import add_model, summary
 from services.plans import draft_plan
+from services.quality import precision_warnings
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped
 from services.typed_question import question_of
@@ -34,6 +36,7 @@ from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_compa
 from ui.engine_terminal import print_score, score_json
 from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
+from ui.next_terminal import next_json, print_next
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
 from ui.traffic_terminal import TRAFFIC_ARGUMENTS, TRAFFIC_EXAMPLE, read_and_print
@@ -165,12 +168,15 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
     state, _ = required(ws, args.case)
     judged = [(v.hypothesis.id, v.verdict) for v in judge_hypotheses(state)]
     flips = [(a.name, f) for a in state.adrs for f in judge_adr(state, a)]
+    warnings, runs = precision_warnings(state), next_runs(ws, state)
     if args.json:
         as_json({
             "users": users_served(state)._asdict(),
             "hypotheses": [{"id": id, "sentence": v.sentence, **v.model_dump(mode="json")} for id, v in judged],
             "flip_conditions": [{"adr": adr, "condition": f.condition, "state": f.state.value, "sentence": f.sentence}
                                 for adr, f in flips],
+            "warnings": list(warnings),
+            "measure_next": next_json(runs),
         })  # fmt: skip
     else:
         say(users_served(state).sentence)
@@ -178,6 +184,9 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
         table("Hypotheses", ("id", "state", "known by", "sentence"), rows)
         table("Flip conditions", ("adr", "condition", "state", "sentence"),
               [(adr, f.condition, f.state.value, f.sentence) for adr, f in flips])  # fmt: skip
+        for warning in warnings:
+            say(warning)
+        print_next(runs)
     failing = any(v.side == "fails" for _, v in judged) or any(f.state == "fired" for _, f in flips)
     return FAILS if failing else OK
 

@@ -7,15 +7,20 @@ import streamlit as st
 
 from decisions.record import Status
 from services.deployments import candidate_of
+from services.next_runs import next_runs
 from services.verdicts import judge_adr, judge_hypotheses, missing, users_served
 from ui.cached import state as read_state
 from ui.cached import workspace
 from ui.charts import against_concurrency
+from ui.measure_next import amount_in_words
 from ui.parts import go_to, head, kind_badge, plain, state_badge
+from ui.quality_view import precision_notes
 from ui.session import open_case
 from ui.text import t
 from ui.views import speed_frame
 from ui.words import in_short, metrics_in_words
+
+NEXT_SHOWN = 3
 
 ws = workspace()
 state = open_case()
@@ -60,6 +65,8 @@ with left:
             st.caption(plain(v.hypothesis.warning))
         elif v.verdict.decided and v.verdict.kind:
             st.caption(f"{kind_badge(v.verdict.kind)} {plain(in_short(v.verdict.sentence))}")
+        if v.verdict.warning:
+            st.caption(f":material/rule: {plain(v.verdict.warning)}")
 with right:
     st.subheader(t("What would change the decision"))
     flips = judge_adr(state, decision) if decision else ()
@@ -94,6 +101,7 @@ if r and not frame.empty:
             ),
             alt=t("Total output against requests in flight, with what is needed"),
         )  # fmt: skip
+    precision_notes(state)
 
 open_points = missing(state)
 st.subheader(t("Before the next meeting"))
@@ -101,6 +109,11 @@ if not open_points:
     st.markdown(t("Nothing is missing."))
 for sentence, url in open_points:
     go_to(url, t(sentence))
+for run in next_runs(ws, state)[:NEXT_SHOWN]:
+    for_what = plain(", ".join(c.id for c in run.changes if c.could == run.could))
+    words = t("**{run}** ({amount}) could {could}: {for_what}", run=plain(run.what), amount=amount_in_words(run),
+              could=t(run.could), for_what=for_what)  # fmt: skip
+    st.markdown(f":material/arrow_forward: {words}")
 
 st.subheader(t("All cases"))
 rows = []

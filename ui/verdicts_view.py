@@ -7,45 +7,122 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
+from db.runs import Run
 from planner.conditions import Evidence, Verdict
 from planner.metrics import quantity
+from services.next_runs import next_runs
 from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
+from ui.cached import workspace
+from ui.measure_next import measure_next_section
 from ui.parts import kind_badge, plain, state_badge
+from ui.run_link import run_link
 from ui.text import t
 from ui.views import figure_in_words, leaves
 from ui.words import metrics_in_words
 
+INVALID = "invalid run: "
+
 
 def verdicts_section(state: CaseState) -> None:
-    """One box a hypothesis: state, sentence, expectation, what follows when it fails, and its evidence."""
+    """What to measure next, and one box a hypothesis: state, figures, runs, what follows, and its evidence."""
+    measure_next_section(next_runs(workspace(), state))
     st.subheader(t("Verdicts"))
     evidence = {e.id: e for e in state.evidence}
+    runs = {r.sha256[:12]: r for r in state.runs}
     for judged in judge_hypotheses(state):
-        _box(judged, evidence)
+        with st.container(border=True):
+            _box(state, judged, evidence, runs)
 
 
-def _box(judged: HypothesisVerdict, evidence: Mapping[str, Evidence]) -> None:
+def _box(
+    state: CaseState, judged: HypothesisVerdict, evidence: Mapping[str, Evidence], runs: Mapping[str, Run]
+) -> None:
     h, verdict = judged.hypothesis, judged.verdict
-    with st.container(border=True):
-        st.markdown(f"{state_badge(verdict.state)} **{h.id}** {plain(h.statement)}")
-        badge = f"{kind_badge(verdict.kind)} " if verdict.kind else ""
-        st.markdown(f"{badge}{plain(metrics_in_words(verdict.sentence))}")
-        expected = verdict.expectation or h.expectation
-        if h.warning and not verdict.decided:
-            st.caption(f":material/warning: {plain(h.warning)}")
-        elif expected:
-            st.caption(t("Expectation: {what}", what=plain(expected)))
-        if verdict.side == "fails":
-            st.markdown(f"**{t('Then')}:** {plain(h.if_rejected)}")
-        with st.expander(t("Evidence"), icon=":material/fact_check:"):
-            _evidence_of([leaf for part in judged.parts for leaf in leaves(part)], evidence)
+    st.markdown(f"{state_badge(verdict.state)} **{h.id}** {plain(h.statement)}")
+    badge = f"{kind_badge(verdict.kind)} " if verdict.kind else ""
+    st.markdown(f"{badge}{plain(metrics_in_words(verdict.sentence))}")
+    expected = verdict.expectation or h.expectation
+    if h.warning and not verdict.decided:
+        st.caption(f":material/warning: {plain(h.warning)}")
+    elif expected:
+        st.caption(t("Expectation: {what}", what=plain(expected)))
+    parts = [leaf for part in judged.parts for leaf in leaves(part)]
+    _figure_table(parts)
+    if verdict.warning:
+        st.warning(plain(verdict.warning), icon=":material/rule:")
+    _spoiled(parts, evidence)
+    _runs_of(state, parts, evidence, runs)
+    failed = verdict.side == "fails"
+    st.markdown(f"**{t('Then') if failed else t('If it fails')}:** {plain(h.if_rejected)}")
+    with st.expander(t("Evidence"), icon=":material/fact_check:"):
+        _evidence_of(parts, evidence)
+
+
+def _figure_table(parts: Sequence[Verdict]) -> None:
+    """State, value, threshold, distance and n of every condition at every load point that was seen."""
+    rows = [
+        {
+            t("Condition"): metrics_in_words(v.sentence.partition(f": {_told(v)}")[0]),
+            t("State"): t(v.state.value) + (f" ({t(v.side)})" if v.state == "near" and v.side else ""),
+            t("Value"): quantity(v.value, v.unit),
+            t("Threshold"): quantity(v.threshold, v.unit) if v.threshold is not None else "–",
+            t("Room"): room_in_words(v),
+            t("n"): sample_in_words(v),
+            t("Kind"): t(v.kind.value) if v.kind else "–",
+        }
+        for v in parts
+        if v.value is not None
+    ]
+    if rows:
+        st.table(pd.DataFrame(rows).set_index(t("Condition")), border="horizontal")
+
+
+def _told(v: Verdict) -> str:
+    """The state as a verdict's sentence has it, behind the condition."""
+    return f"{v.side}, near" if v.state == "near" else v.state.value
+
+
+def room_in_words(v: Verdict) -> str:
+    """How far the value lies on the right side of the threshold, in units and as a share of it."""
+    if v.distance is None or v.unit == "bool":
+        return "–"
+    share = f" ({v.relative_distance:+.0%})" if v.relative_distance is not None else ""
+    return f"{quantity(v.distance, v.unit)}{share}"
+
+
+def sample_in_words(v: Verdict) -> str:
+    """The number of samples, what they are worth where that is less, and what is missing."""
+    if v.n is None:
+        return t("not stated")
+    worth = v.effective_n is not None and v.effective_n < 0.95 * v.n
+    found = t("{n}, worth {m}", n=f"{v.n:,}", m=f"{v.effective_n:,.0f}") if worth else f"{v.n:,}"
+    return t("{n}; {k} more {what} needed", n=found, k=v.more.n, what=t(v.more.of)) if v.more else found
+
+
+def _spoiled(parts: Sequence[Verdict], evidence: Mapping[str, Evidence]) -> None:
+    """Which rule spoiled which figure of which run."""
+    rules: dict[str, list[str]] = {}
+    for i, reason in dict.fromkeys((p.evidence, p.reason) for v in parts for p in v.passed_over):
+        if reason.startswith(INVALID):
+            rules.setdefault(reason.removeprefix(INVALID), []).append(evidence[i].source if i in evidence else i)
+    for rule, sources in rules.items():
+        runs = ", ".join(dict.fromkeys(sources))
+        st.caption(f":material/report: {t('Left out as invalid ({runs}): {rule}', runs=plain(runs), rule=plain(rule))}")
+
+
+def _runs_of(
+    state: CaseState, parts: Sequence[Verdict], evidence: Mapping[str, Evidence], runs: Mapping[str, Run]
+) -> None:
+    """A link to each run that the verdict rests on."""
+    sources = dict.fromkeys(evidence[i].source for v in parts for i in v.used if i in evidence)
+    links = [run_link(state.case.slug, runs[s]) for s in sources if s in runs]
+    if links:
+        st.caption(f"{t('Runs')}: {' · '.join(links)}")
 
 
 def _evidence_of(parts: Sequence[Verdict], evidence: Mapping[str, Evidence]) -> None:
-    _figure_table(parts)
     for v in parts:
-        if v.value is None:
-            st.markdown(f"- {plain(metrics_in_words(v.sentence))}")
+        st.markdown(f"- {state_badge(v.state)} {plain(metrics_in_words(v.sentence))}")
     used = dict.fromkeys(i for v in parts for i in v.used)
     passed = dict.fromkeys((p.evidence, p.reason) for v in parts for p in v.passed_over)
     if used:
@@ -60,22 +137,3 @@ def _evidence_of(parts: Sequence[Verdict], evidence: Mapping[str, Evidence]) -> 
             st.markdown(f"- {plain(words)}: *{plain(reason)}*")
     if not used and not passed:
         st.markdown(t("No evidence yet."))
-
-
-def _figure_table(parts: Sequence[Verdict]) -> None:
-    """Value, threshold, distance and n of every condition that was decided or at least seen."""
-    rows = [
-        {
-            t("State"): t(v.state.value),
-            t("Value"): quantity(v.value, v.unit),
-            t("Threshold"): quantity(v.threshold, v.unit) if v.threshold is not None else "–",
-            t("Room"): quantity(v.distance, v.unit) if v.distance is not None and v.unit != "bool" else "–",
-            t("Requests or starts (n)"): f"{v.n:,}" if v.n else t("not stated"),
-            t("Kind"): t(v.kind.value) if v.kind else "–",
-            t("Because"): metrics_in_words(v.sentence),
-        }
-        for v in parts
-        if v.value is not None
-    ]
-    if rows:
-        st.table(pd.DataFrame(rows).set_index(t("State")), border="horizontal")  # it wraps the reasons

@@ -1,0 +1,26 @@
+"""Links to one run on the Results page: how they read, and which run the address asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from db.runs import Run
+from ui.parts import plain
+from ui.text import t
+
+ANCHOR = "run"  # of the section "One run in time"
+
+
+def run_link(slug: str, run: Run) -> str:
+    """A run as a link, in Markdown; without a link where the server never came up, since nothing ran in time."""
+    name = t("{who} stage {stage} start {n}", who=plain(run.candidate), stage=plain(run.stage), n=run.start)
+    words = f"{name} ({run.sha256[:12]})"
+    return words if run.status == "failed" else f"[{words}](?case={slug}&run={run.sha256[:12]}#{ANCHOR})"
+
+
+def linked_run(hashes: Sequence[str]) -> int:
+    """The place of the run that the address names, else the last."""
+    asked = st.query_params.get("run") or "-"
+    return next((i for i, sha256 in enumerate(hashes) if sha256.startswith(asked)), len(hashes) - 1)
