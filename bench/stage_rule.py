@@ -30,7 +30,7 @@ def setting_from(folders: Sequence[Path], rule: StageRule) -> Setting | None:
     even the smallest breaks it, the smallest is the setting.
     """
     manifests = [read_run(folder).manifest for folder in folders]
-    points = {p.name: p for m in manifests for p in m.points if p.shape == "closed"}
+    points = {p.name: p for m in manifests for p in m.points if p.shape == "closed" and not p.free_length}
     measured = {r.load_point for m in manifests for r in m.repeats}
     ladder = sorted((p for p in points.values() if p.name in measured), key=lambda p: p.in_flight or 0)
     if not ladder:

@@ -132,7 +132,9 @@ def ladder(plan: Plan, stage: Stage) -> tuple[LoadPoint, ...]:
     """The closed points that a stage's rule looks at, from small to large."""
     source = next((s for s in plan.stages if stage.rule and s.name == stage.rule.from_stage), None)
     points = (plan.point(name) for name in source.points) if source else ()
-    return tuple(sorted((p for p in points if p.shape == "closed"), key=lambda p: p.in_flight or 0))
+    return tuple(
+        sorted((p for p in points if p.shape == "closed" and not p.free_length), key=lambda p: p.in_flight or 0)
+    )
 
 
 def predicted_setting(plan: Plan, candidate: PlanCandidate, stage: Stage, speed_of: SpeedOf) -> int | None:

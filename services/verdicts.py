@@ -15,6 +15,7 @@ from planner.capacity import Sizing
 from planner.conditions import Condition, Context, Evidence, Kind, State, Verdict
 from planner.errors import FliplineError
 from planner.evaluate import combine, evaluate
+from planner.hypothesis_case import ADDED_POINTS
 from planner.known import Known
 from planner.poc import Hypothesis, Plan, levels_hash
 from planner.predictions import predict
@@ -210,7 +211,7 @@ def users_served(state: CaseState, candidate: str = "") -> Users:
     favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
     one = candidate if any(c.id == candidate for c in plan.candidates) else favourite
     levels = judge_levels(state)
-    closed = sorted((p.in_flight, p.name) for p in plan.load_points if p.in_flight)
+    closed = sorted((p.in_flight, p.name) for p in plan.load_points if p.in_flight and p.name not in ADDED_POINTS)
     judged = [(n, levels[one, name]) for n, name in closed if (one, name) in levels]
     kept = [(n, v) for n, v in judged if v.side == "holds"]
     if kept:
