@@ -5,11 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from services.verdicts import users_served
+from ui.comparison_view import comparison_section
 from ui.parts import go_to, head, next_step, plain
-from ui.results_figures import bound_section, figures_section, outcomes_section
+from ui.quality_view import precision_notes, quality_section
+from ui.results_capacity import capacity_section
+from ui.results_figures import figures_section, outcomes_section
 from ui.results_levels import levels_section
+from ui.results_rates import rates_section
 from ui.results_sources import sources_section
 from ui.results_speed import speed_section
+from ui.results_theory import theory_section
 from ui.run_view import one_run
 from ui.session import open_case
 from ui.text import t
@@ -28,10 +33,15 @@ if state.requirements is None or state.plan is None:
 sources_section(state)
 st.markdown(f"#### {plain(users_served(state).sentence)}")
 speed_section(state, state.requirements)
+precision_notes(state)
+rates_section(state, state.requirements)
+capacity_section(state, state.plan)
 verdicts_section(state)
 levels_section(state, state.plan)
+comparison_section(state)
+quality_section(state)
 figures_section(state)
 outcomes_section(state)
-bound_section(state)
+theory_section(state)
 one_run(state)
 next_step("results")

@@ -142,8 +142,8 @@ def units_measured(r: Requirements, unit: UnitCapacity, users: int, utilisation:
 def _sentence(u: UnitsMeasured, unit: UnitCapacity) -> str:
     who = f"{u.users:,} users" if u.users != 1 else "1 user"
     if u.out_of_reach:
-        what = "in flight" if unit.users == 0 else "req/s"
-        return f"No number of units is known to be enough for {who}: the lowest load judged ({what}) fails already."
+        what = "number in flight" if unit.users == 0 else "rate"
+        return f"No number of units is known to be enough for {who}: the lowest {what} judged fails on one already."
     if u.units is None:
         return f"Units for {who} are not known: no load is decided."
     units = "1 unit" if u.units == 1 else f"{u.units:,} units"

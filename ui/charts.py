@@ -16,15 +16,16 @@ SMALL_HEIGHT = 280
 STRIP_HEIGHT = 120  # legend and axis included
 
 
-def _rule(value: float, label: str) -> alt.LayerChart:
+def rule(value: float, label: str) -> alt.LayerChart:
+    """A required value as a red line across the chart, with its words at the right end."""
     frame = pd.DataFrame({"value": [value], "label": [label]})
-    rule = alt.Chart(frame).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5).encode(y="value:Q")
+    line = alt.Chart(frame).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5).encode(y="value:Q")
     text = (
         alt.Chart(frame)
         .mark_text(align="right", baseline="bottom", dx=-4, dy=-2, color=REQUIRED_COLOUR, fontSize=12)
         .encode(y="value:Q", x=alt.value("width"), text="label:N")
     )
-    return alt.layer(rule, text)
+    return alt.layer(line, text)
 
 
 def _concurrency_axis(title: str) -> alt.X:
@@ -40,6 +41,12 @@ def _log_axis(field: str, title: str, values: pd.Series) -> alt.Y:
     return alt.Y(field, title=title, scale=alt.Scale(type="log"), axis=axis)
 
 
+def _value_axis(field: str, title: str, values: pd.Series, *, log: bool, share: bool) -> alt.Y:
+    if share:
+        return alt.Y(field, title=title, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    return _log_axis(field, title, values) if log else alt.Y(field, title=title)
+
+
 def against_concurrency(
     frame: pd.DataFrame, *, y: str, y_title: str, required: float | None = None, required_label: str = "",
     series: str = "kind", log: bool = False,
@@ -48,20 +55,32 @@ def against_concurrency(
 
     `frame` has the columns batch, `series`, `y` and optionally n, low, high. A range is drawn as a bar.
     """
+    x = _concurrency_axis(t("Requests in flight (log scale)"))
+    layers = series_layers(frame, x, t("In flight"), y, y_title, series, log=log)
+    if required is not None:
+        layers.append(rule(required, required_label))
+    return alt.layer(*layers).properties(height=HEIGHT)
+
+
+def series_layers(
+    frame: pd.DataFrame, x: alt.X, x_words: str, y: str, y_title: str, series: str, *, log: bool = False,
+    share: bool = False,
+) -> list[alt.Chart | alt.LayerChart]:  # fmt: skip
+    """Ranges, lines and points; where `frame` has a kind, dashes and hollow points tell what was not measured."""
     present = list(dict.fromkeys(frame[series]))
     scale = alt.Scale(domain=present, range=colours(present))
     tooltip = [
         alt.Tooltip(f"{series}:N", title=t("Series")),
-        alt.Tooltip("batch:Q", title=t("In flight")),
-        alt.Tooltip(f"{y}:Q", title=y_title, format=",.3~g"),
+        alt.Tooltip(f"{x.shorthand}", title=x_words, format=",.4~g"),
+        alt.Tooltip(f"{y}:Q", title=y_title, format=".1%" if share else ",.3~g"),
     ]
     if "n" in frame:
         tooltip.append(alt.Tooltip("n:Q", title=t("Samples")))
     if "kind" in frame:  # a column of its own, else the dashes of a series named by kind get into its legend
         frame = frame.assign(style=frame["kind"])
     base = alt.Chart(frame).encode(
-        x=_concurrency_axis(t("Requests in flight (log scale)")),
-        y=_log_axis(f"{y}:Q", y_title, frame[y]) if log else alt.Y(f"{y}:Q", title=y_title),
+        x=x,
+        y=_value_axis(f"{y}:Q", y_title, frame[y], log=log, share=share),
         color=alt.Color(
             f"{series}:N",
             title=None,
@@ -85,9 +104,7 @@ def against_concurrency(
         ]
     if {"low", "high"} <= set(frame.columns):
         layers.insert(0, base.mark_rule(strokeWidth=4, opacity=0.35).encode(y="low:Q", y2="high:Q"))
-    if required is not None:
-        layers.append(_rule(required, required_label))
-    return alt.layer(*layers).properties(height=HEIGHT)
+    return layers
 
 
 def contributions(frame: pd.DataFrame) -> alt.Chart:
@@ -150,8 +167,8 @@ def cumulative(
     )  # fmt: skip
     if limit is None:
         return alt.layer(lines).properties(height=260)
-    rule = alt.Chart(pd.DataFrame({"seconds": [limit]})).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5)
-    return alt.layer(lines, rule.encode(x="seconds:Q")).properties(height=260)
+    asked = alt.Chart(pd.DataFrame({"seconds": [limit]})).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5)
+    return alt.layer(lines, asked.encode(x="seconds:Q")).properties(height=260)
 
 
 def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float] | None, log: bool) -> alt.LayerChart:

@@ -22,6 +22,7 @@ DASHES = {
     "coverage": [5, 4], "bound": [5, 4], "simulated": [2, 3], "engine-alone": [5, 4],
 }  # fmt: skip
 REQUIRED_COLOUR = "#e5484d"
+KNEE_COLOUR = "#64748b"
 
 
 def colours(series: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""All figures by candidate and load point, what each engine start came to, and measured over bound."""
+"""All figures by candidate and load point, what each engine start came to, and total output over the bound."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def outcomes_section(state: CaseState) -> None:
         st.caption(t("KV capacity of {what}", what=plain(sentence)))
 
 
-def bound_section(state: CaseState) -> None:
-    """Measured throughput over the bound, by load point."""
-    st.subheader(t("Measured / bound"))
+def bound_table(state: CaseState) -> None:
+    """Total output over the coverage bound by load point, every kind of evidence; nothing where none was computed."""
     ratios = bound_frame(state)
     if ratios.empty:
-        st.markdown(t("Not measured."))
-    else:
+        st.markdown(t("Measured / bound: not measured."))
+        return
+    with st.expander(t("Total output over the bound, by load point")):
         st.dataframe(ratios, hide_index=True, width="content", alt=t("Measured throughput over the bound"))

@@ -44,7 +44,7 @@ def show(ws: Workspace, known: Calibration, asked: Question, sizing: Sizing) -> 
             st.warning(t("Outlier, not counted: {point}. {reason}.", point=plain(_name(outlier.point)),
                          reason=plain(outlier.reason)), icon=":material/report:")  # fmt: skip
     _left_out(known)
-    _choice(ws, known, groups)
+    take_out_or_back(ws, known, groups)
 
 
 def _replaced(sizing: Sizing, here: Setting | None, users: int) -> None:
@@ -87,7 +87,7 @@ def _name(p: MeasuredPoint) -> str:
     return f"{p.setting.engine}, {p.load_point}, run {p.run[:8]}"
 
 
-def _figure(evidence: str) -> str:
+def figure_name(evidence: str) -> str:
     """A figure's id (run/load point/repeat/metric/statistic) as words; any other id as it is."""
     parts = evidence.split("/")
     if len(parts) != 5:
@@ -98,7 +98,7 @@ def _figure(evidence: str) -> str:
 def _left_out(known: Calibration) -> None:
     """Figures that calibrate nothing, each with the reason."""
     rows = [
-        {t("Figure"): _figure(x.evidence), t("Left out"): how, t("Because"): x.reason}
+        {t("Figure"): figure_name(x.evidence), t("Left out"): how, t("Because"): x.reason}
         for how, found in ((t("by the team"), known.excluded), (t("by rule"), known.passed_over))
         for x in found
     ]
@@ -107,12 +107,12 @@ def _left_out(known: Calibration) -> None:
             st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Figures left out of the calibration, and why"))
 
 
-def _choice(ws: Workspace, known: Calibration, groups: Sequence[Group]) -> None:
+def take_out_or_back(ws: Workspace, known: Calibration, groups: Sequence[Group]) -> None:
     """A form that takes one point out with a reason, or back in."""
     counted = {p.id: f"{_name(p)}: {p.ratio:.2f}" for g in groups for p in g.points}
     outliers = {o.point.id: f"{_name(o.point)}: {o.point.ratio:.2f}" for g in groups for o in g.outliers}
     taken_out = {x.evidence: x.reason for x in known.excluded}
-    labels = counted | outliers | {id: f"{_figure(id)} ({reason})" for id, reason in taken_out.items()}
+    labels = counted | outliers | {id: f"{figure_name(id)} ({reason})" for id, reason in taken_out.items()}
     if not labels:
         return
     with st.popover(t("Take a point out, or back in"), icon=":material/tune:"), st.form("calibration", border=False):

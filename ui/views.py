@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from planner.conditions import Evidence, Kind, Verdict
 from planner.metrics import METRICS, quantity
 from services.foreign import Seen
+from services.results import known_points
 from services.verdicts import CaseState
 from ui.text import t
 
 SPEEDS = {"user_tok_s": "p5", "output_tok_s": "value"}
-COLUMNS = ["metric", "statistic", "candidate", "kind", "series", "point", "batch", "value", "low", "high", "n", "valid"]
+COLUMNS = [
+    "metric",
+    "statistic",
+    "candidate",
+    "kind",
+    "series",
+    "point",
+    "amount",
+    "value",
+    "low",
+    "high",
+    "n",
+    "valid",
+]
 
 
-def same_load(state: CaseState, e: Evidence) -> bool:
-    """Whether a figure was taken under the load that the plan means by that name, as far as it is stated."""
-    planned = state.plan.points().get(e.load_point or "") if state.plan else None
-    return planned is None or e.load_hash is None or e.load_hash == planned.load_hash()
+def planned_loads(state: CaseState) -> dict[str | None, tuple[str | None, str]]:
+    """What a figure may state as its load, by load point of the plan: nothing, or the hash of the plan's."""
+    return {p.name: (None, p.load_hash()) for p in state.plan.load_points} if state.plan else {}
 
 
 def other_loads(state: CaseState) -> list[str]:
     """Names of load points under which figures exist that were taken at another load than the plan's."""
-    return sorted({e.load_point or "" for e in state.evidence if not same_load(state, e)})
+    return sorted(
+        point or ""
+        for point, loads in planned_loads(state).items()
+        if any(e.load_hash not in loads for e in state.evidence.at_point(point))
+    )
 
 
 def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFrame:
@@ -34,10 +51,22 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
     `wanted` names the statistics per metric. Invalid figures are kept apart by `valid`.
     """
     batch = {p.name: p.in_flight for p in state.plan.load_points if p.in_flight} if state.plan else {}
+    return _grouped(state, wanted, batch).rename(columns={"amount": "batch"})
+
+
+def rate_frame(state: CaseState, metric: str, statistic: str) -> pd.DataFrame:
+    """One figure against the rate that was offered, valid and seen: candidate, kind, series, rate, value, range, n."""
+    rates = {p.name: p.rate_per_s for p in known_points(state).values() if p.shape == "open" and p.rate_per_s}
+    frame = _grouped(state, {metric: (statistic,)}, rates).rename(columns={"amount": "rate"})
+    return frame[frame.valid & frame.kind.isin([k.value for k in SEEN])]
+
+
+def _grouped(state: CaseState, wanted: dict[str, tuple[str, ...]], amount: Mapping[str, float]) -> pd.DataFrame:
     groups: dict[tuple[str, ...], list[Evidence]] = {}
-    for e in state.evidence:
-        asked = e.statistic in wanted.get(e.metric, ()) and e.load_point in batch and e.candidate
-        if asked and same_load(state, e):
+    loads = planned_loads(state)
+    for e in state.evidence.of_metric(*wanted):
+        asked = e.statistic in wanted[e.metric] and e.load_point in amount and e.candidate
+        if asked and e.load_hash in loads.get(e.load_point, (e.load_hash,)):
             key = (e.metric, e.statistic, e.candidate, e.kind.value, e.load_point, str(e.valid))
             groups.setdefault(key, []).append(e)
     rows = []
@@ -47,12 +76,12 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
         rows.append(
             {
                 "metric": metric, "statistic": statistic, "candidate": candidate, "kind": kind,
-                "series": f"{candidate} {kind}" if seen else kind, "point": point, "batch": batch[point],
+                "series": f"{candidate} {kind}" if seen else kind, "point": point, "amount": amount[point],
                 "value": statistics.median(values), "low": values[0], "high": values[-1],
                 "n": sum(p.n or 0 for p in pieces) or None, "valid": valid == "True",
             }
         )  # fmt: skip
-    return pd.DataFrame(rows, columns=COLUMNS).sort_values(["series", "batch"])
+    return pd.DataFrame(rows, columns=COLUMNS).sort_values(["series", "amount"])
 
 
 def speed_frame(state: CaseState) -> pd.DataFrame:
@@ -81,8 +110,8 @@ def ttft_frame(state: CaseState) -> pd.DataFrame:
 
 
 def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
-    wanted = set(metrics)
-    return [e for e in state.evidence if e.metric in wanted and e.kind in SEEN and same_load(state, e)]
+    loads, found = planned_loads(state), state.evidence.of_metric(*dict.fromkeys(metrics))
+    return [e for e in found if e.kind in SEEN and e.load_hash in loads.get(e.load_point, (e.load_hash,))]
 
 
 TITLES = {
@@ -228,19 +257,3 @@ def figure_in_words(e: Evidence) -> str:
     n = f", n = {e.n:,}" if e.n else ""
     origin = e.note or (f"bundle {e.source}" if e.start else e.source)
     return f"{who}{METRICS[e.metric].name}{statistic}{at} = {quantity(e.value, e.unit)}{n} ({origin})"
-
-
-SAMPLES_SHOWN = 400
-
-
-def telemetry_frame(telemetry: pd.DataFrame, point: str, repeat: int, names: tuple[str, ...]) -> pd.DataFrame:
-    """Server metrics of one repeat, thinned to what a chart can show: the highest value of each stretch of time."""
-    frame = telemetry[(telemetry.point == point) & (telemetry.repeat == repeat) & telemetry.name.isin(names)]
-    if frame.empty:
-        return frame
-    width = max(frame.t_s.max() - frame.t_s.min(), 1e-9) / SAMPLES_SHOWN
-    stretch = ((frame.t_s - frame.t_s.min()) // width).astype(int)
-    return (
-        frame.assign(stretch=stretch).groupby(["name", "stretch"], as_index=False).agg(t_s=("t_s", "first"),
-                                                                                    value=("value", "max"))
-    )  # fmt: skip

@@ -1,0 +1,127 @@
+"""What the results of a case come to: knees, batch limit, capacity and units from evidence, cost, theory beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from planner.calibration import Calibration
+from planner.conditions import Condition
+from planner.cost import Cost, cost
+from planner.errors import InputError
+from planner.knee import BatchLimit, Knee, Sweep, batch_limit, find_knee, sweeps
+from planner.loads import LoadPoint
+from planner.measured_capacity import UnitCapacity, UnitsMeasured, unit_capacity, units_measured
+from planner.poc import levels_hash
+from planner.request_rate import DEFAULT_UTILISATION
+from planner.requirements import Requirements
+from planner.theory import Theory, theory
+from services.evidence import manifest_of
+from services.verdicts import CaseState
+from services.workspace import Workspace
+
+
+class CandidateResult(NamedTuple):
+    """What is known of one candidate: its knees that are decided, the first of each way being what capacity rests on.
+
+    `cost` is per million output tokens at the knee; None where no total speed is known there.
+    """
+
+    candidate: str
+    knees: tuple[Knee, ...]
+    limit: BatchLimit | None
+    unit: UnitCapacity
+    units: tuple[UnitsMeasured, ...]
+    cost: Cost | None
+
+
+def results_of(
+    ws: Workspace, state: CaseState, utilisation: float = DEFAULT_UTILISATION
+) -> tuple[CandidateResult, ...]:
+    """Every candidate of the plan under its service levels; raises InputError for a utilisation outside (0, 1]."""
+    if state.plan is None or state.requirements is None or not state.plan.service_levels:
+        return ()
+    levels = state.plan.service_levels
+    return tuple(_candidate(ws, state, state.requirements, c.id, levels, utilisation) for c in state.plan.candidates)
+
+
+def rate_knees(state: CaseState, ttft_s: float) -> tuple[Knee, ...]:
+    """The knee of every open sweep by the first token alone, within so many seconds at the asked percentile.
+
+    Raises InputError for a time that is not above 0.
+    """
+    r = state.requirements
+    if state.plan is None or r is None:
+        return ()
+    if not 0 < ttft_s < 86_400:
+        raise InputError(f"{ttft_s:g} s cannot be a limit.", where="TTFT level", fix="Write seconds above 0.")
+    level = Condition(metric="ttft_ms", statistic=f"p{r.ttft_percentile}", comparison="<=", threshold=ttft_s * 1000)
+    return tuple(
+        knee
+        for c in state.plan.candidates
+        for knee in _knees(state, c.id, (level,))
+        if knee.way == "open" and knee.decided
+    )
+
+
+def units_at(r: Requirements, knee: Knee, utilisation: float = DEFAULT_UTILISATION) -> tuple[UnitsMeasured, ...]:
+    """Units for both ends of the peak by one rate knee alone; raises InputError for a utilisation outside (0, 1]."""
+    unit = unit_capacity(knee.candidate, None, knee, ())
+    return tuple(units_measured(r, unit, users, utilisation) for users in _peak(r))
+
+
+def known_points(state: CaseState) -> dict[str, LoadPoint]:
+    """Load points by name: the plan's, and what the bundles of the case say of names that the plan lacks."""
+    found: dict[str, LoadPoint] = {}
+    for run in state.runs:
+        found.update({p.name: p for p in manifest_of(run).points})
+    return found | (state.plan.points() if state.plan else {})
+
+
+def theory_of(known: Calibration, state: CaseState) -> Theory:
+    """Measured over bound and over the planning value, per regime that the runs of the case fall into."""
+    return theory(known, {run.sha256[:12] for run in state.runs})
+
+
+def _candidate(
+    ws: Workspace, state: CaseState, r: Requirements, candidate: str, levels: Sequence[Condition], utilisation: float
+) -> CandidateResult:  # fmt: skip
+    knees = [k for k in _knees(state, candidate, levels) if k.decided]
+    closed, open_ = (next((k for k in knees if k.way == way), None) for way in ("closed", "open"))
+    unit = unit_capacity(candidate, closed, open_, state.evidence, levels_hash(levels))
+    units = tuple(units_measured(r, unit, users, utilisation) for users in _peak(r))
+    by_id = {e.id: e for e in state.evidence}
+    return CandidateResult(
+        candidate=candidate, knees=tuple(knees), unit=unit, units=units,
+        limit=batch_limit(closed, by_id, state.context.contracts) if closed else None,
+        cost=_cost(ws, state, r, unit, units[-1], utilisation) if unit.output_tok_s else None,
+    )  # fmt: skip
+
+
+def _knees(state: CaseState, candidate: str, levels: Sequence[Condition]) -> list[Knee]:
+    """One knee a sweep, what has the case's own lengths first."""
+    known = known_points(state)
+    context = state.context.model_copy(update={"points": known})
+    ordered = sorted(sweeps(known.values()), key=lambda s: not _of_this_case(s, state))
+    return [find_knee(candidate, sweep, levels, state.evidence, context) for sweep in ordered]
+
+
+def _of_this_case(sweep: Sweep, state: CaseState) -> bool:
+    r, p = state.requirements, sweep.points[0]
+    return r is not None and (p.input_tokens, p.output_tokens) == (r.input_tokens, r.output_tokens)
+
+
+def _peak(r: Requirements) -> tuple[int, ...]:
+    return tuple(sorted({r.peak_users_min, r.peak_users_max}))
+
+
+def _cost(
+    ws: Workspace, state: CaseState, r: Requirements, unit: UnitCapacity, needed: UnitsMeasured, utilisation: float
+) -> Cost:  # fmt: skip
+    """On the machine of the requirements, with the devices that one unit of the sizing takes."""
+    settings = state.sizing.settings if state.sizing else None
+    return cost(
+        ws.catalog.gpu(r.hardware[0].gpu), settings.devices if settings else 1, r.budget, units=needed.units,
+        unit_tok_s=unit.output_tok_s, unit_price=settings.stated.unit_price if settings else None,
+        utilisation=utilisation,
+    )  # fmt: skip
