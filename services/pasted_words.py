@@ -21,6 +21,7 @@ ROLES: dict[str, str] = {
 }  # fmt: skip
 WHOLE = ("in_flight", "input_tokens", "output_tokens", "n", "start", "repeat")
 LEFT_OUT = "left out"
+UNITS_BY_HAND = ("ms", "s", "min", "tok/s", "req/s", "req/min", "%", "share", "tokens", "x")
 _TOK_S, _REQ_S = "tok/s", "req/s"
 
 

@@ -1,60 +1,104 @@
-"""Measure by hand: a table that came back from a GPU box."""
+"""Measure by hand: a table that came back from a GPU box, filled in here or pasted from a spreadsheet."""
 
 from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
 
+from planner.poc import Plan
 from services.arrivals import bring_in_table
-from services.filled import blank_table, columns_of, rows_of
+from services.attachments import MOST_BYTES, attached_bytes, attachments
+from services.filled import Filled, blank_table, columns_of, rows_of
 from services.verdicts import CaseState
 from services.workspace import Workspace, now
 from ui.measure_arrived import tell
+from ui.measure_paste import pasted_rows
 from ui.parts import kind_badge, plain, shown_errors
 from ui.session import author, signed
 from ui.text import t
 
+WHOLE = {
+    "n": "Requests (n)",
+    "in_flight": "In flight",
+    "input_tokens": "Input tokens",
+    "output_tokens": "Output tokens",
+}
+
 
 def section(ws: Workspace, state: CaseState) -> None:
-    """A table to fill in, with who measured it, from where and when."""
-    assert state.plan is not None and state.stored_plan is not None
-    plan = state.plan
+    """Figures, who measured them, from where and when, and the raw file behind them."""
+    plan, stored, slug = state.plan, state.stored_plan, state.case.slug
+    assert plan is not None and stored is not None
     st.markdown(
         f"{kind_badge('entered')} "
         + t("Figures without load and lengths mean nothing, so they stand beside each row. Leave empty what nobody "
             "measured.")
     )  # fmt: skip
-    version = len([e for e in state.evidence if e.kind == "entered"])
+    version = len([e for e in state.evidence if e.kind == "entered"])  # what was stored is no longer asked for
+    key = f"hand-{slug}-{stored.sha256[:12]}-{version}"
+    how = st.segmented_control(
+        t("How"), ["fill", "paste"], default="fill", required=True, key=f"hand-how-{slug}",
+        format_func={"fill": t("The plan's table"), "paste": t("Paste from a spreadsheet")}.get,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    rows: tuple[Filled, ...] = ()
+    with shown_errors():
+        rows = pasted_rows(plan, key) if how == "paste" else _filled(plan, key)
+    a, b, c = st.columns(3)
+    by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{slug}")
+    source = b.text_input(t("From"), placeholder=t("log, sheet or message"), key=f"hand-from-{slug}-{version}")
+    day = c.date_input(t("Day of the run"), value=now().date(), max_value=now().date(), format="YYYY-MM-DD",
+                       help=t("A date in the sheet comes before it."))  # fmt: skip
+    raw = st.file_uploader(
+        t("Raw file, kept with the figures (optional)"), max_upload_size=MOST_BYTES // 2**20, key=f"{key}-raw"
+    )
+    ready = how == "fill" or bool(rows)
+    if st.button(t("Store these figures"), type="primary", icon=":material/save:", disabled=not ready) and signed():
+        with shown_errors():
+            arrived = bring_in_table(
+                ws, state.case.id, rows, by=by, source=source, measured_at=day,
+                raw=(raw.name, raw.getvalue()) if raw else None,
+            )  # fmt: skip
+            tell(arrived, t("{n} figures are stored, as entered by {who}.", n=len(arrived.evidence), who=plain(by)))
+    with shown_errors():
+        _raw_files(ws, slug)
+
+
+def _filled(plan: Plan, key: str) -> tuple[Filled, ...]:
+    """The plan's load points as a table to fill in."""
     figures = [c.name for c in columns_of(plan)]
-    whole = {
-        "n": t("Requests (n)"), "in_flight": t("In flight"), "input_tokens": t("Input tokens"),
-        "output_tokens": t("Output tokens"),
-    }  # fmt: skip
     config = {
         "candidate": st.column_config.TextColumn(t("Candidate")),
         "load_point": st.column_config.TextColumn(t("Load point")),
         "rate_per_s": st.column_config.NumberColumn(t("Rate (req/s)"), min_value=0.0),
         **{name: st.column_config.NumberColumn(t(name), min_value=0.0) for name in figures},
-        **{name: st.column_config.NumberColumn(label, min_value=1, step=1) for name, label in whole.items()},
+        **{name: st.column_config.NumberColumn(t(label), min_value=1, step=1) for name, label in WHOLE.items()},
     }
     blank = pd.DataFrame(blank_table(plan)).astype(
         {"in_flight": "Int64", "rate_per_s": "Float64", "n": "Int64", **dict.fromkeys(figures, "Float64")}
     )
     table = st.data_editor(
-        blank, key=f"hand-{state.case.slug}-{state.stored_plan.sha256[:12]}-{version}", hide_index=True,
-        column_config=config, disabled=["candidate", "load_point"], placeholder="–",
+        blank, key=key, hide_index=True, column_config=config, disabled=["candidate", "load_point"], placeholder="–",
         column_order=["candidate", "load_point", *figures, "n", "in_flight", "rate_per_s", "input_tokens",
                       "output_tokens"],
         alt=t("Results by load point, to fill in"),
     )  # fmt: skip
-    a, b, c = st.columns(3)
-    by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{state.case.slug}")
-    source = b.text_input(
-        t("From"), placeholder=t("log, sheet or message"), key=f"hand-from-{state.case.slug}-{version}"
-    )
-    day = c.date_input(t("Day of the run"), value=now().date(), max_value=now().date(), format="YYYY-MM-DD")
-    if st.button(t("Store these figures"), type="primary", icon=":material/save:") and signed():
-        with shown_errors():
-            rows = rows_of(plan, table.astype(object).where(table.notna(), None).to_dict("records"))
-            arrived = bring_in_table(ws, state.case.id, rows, by=by, source=source, measured_at=day)
-            tell(arrived, t("{n} figures are stored, as entered by {who}.", n=len(arrived.evidence), who=plain(by)))
+    return rows_of(plan, table.astype(object).where(table.notna(), None).to_dict("records"))
+
+
+def _raw_files(ws: Workspace, slug: str) -> None:
+    """Files that came with figures, byte for byte as they were brought."""
+    kept = attachments(ws, slug)
+    if not kept:
+        return
+    st.markdown(f"**{t('Raw files')}**")
+    for file in kept:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.download_button(
+                t("Download"), lambda entry=file.entry: attached_bytes(ws, slug, entry), file_name=file.name,
+                icon=":material/download:", on_click="ignore", key=f"raw-{file.entry}",
+            )  # fmt: skip
+            st.markdown(
+                f"{plain(file.name)} · {file.size:,} B · {file.at:%Y-%m-%d %H:%M} UTC · {plain(file.by)} · "
+                f"`{file.sha256[:12]}`"
+            )

@@ -1,14 +1,19 @@
-"""Measure: another tool's result comes in by the page, and every page opens on what came in."""
+"""Measure: results of other tools, pasted tables and bundles come in by the page, and pages open on what came in."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from services.arrivals import bring_in_foreign
+from bundle.folder import pack
+from services.arrivals import bring_in_foreign, bring_in_table
+from services.filled import Filled
 from services.foreign import Said
-from services.workspace import ROOT, open_workspace
+from services.verdicts import case_state
+from services.workspace import ROOT, now, open_workspace
+from tests.bundle.made import bundle
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
 
@@ -33,3 +38,74 @@ def test_pages_open_on_an_imported_result(launch: Launch, home: Path, url: str) 
     assert not app.exception
     if url != "decision":
         assert "imported" in text(app)
+
+
+SHEET = "parallel\tinput\toutput\tTTFT p95 [s]\ttok/s\n16\t3596\t500\t1.8\t31.5\n"
+
+
+def pasting(launch: Launch, text_of_sheet: str) -> AppTest:
+    app = launch("measure")
+    app.session_state["way"] = "hand"
+    app.session_state["author"] = "Kim"
+    app.session_state["hand-how-nortia"] = "paste"
+    app.run()
+    area = next(a for a in app.text_area if a.key.endswith("-paste"))
+    return area.set_value(text_of_sheet).run()
+
+
+def store(app: AppTest) -> AppTest:
+    next(s for s in app.selectbox if s.key.endswith("-who")).set_value("vllm")
+    next(i for i in app.text_input if i.label == "From").set_value("gpu-box.xlsx")
+    app.run()
+    return next(b for b in app.button if b.label == "Store these figures").click().run()
+
+
+def test_a_pasted_table_is_shown_in_base_units_before_it_is_stored(launch: Launch, home: Path) -> None:
+    app = pasting(launch, SHEET)
+    assert "row 2: unknown candidate ''" in text(app).replace("\\", "")  # the sheet names none: nothing can be stored
+    assert next(b for b in app.button if b.label == "Store these figures").disabled
+    assert "'tok/s' is left out: per user, or in total?" in text(app).replace("\\", "")
+    app = store(app)
+    assert not app.exception
+    assert "1 figures are stored, as entered by Kim." in text(app)
+    (piece,) = [e for e in case_state(open_workspace(home), "nortia").evidence if e.kind == "entered"]
+    # 1.8 s are 1,800 ms; 16 in flight with 3,596 in and 500 out is the plan's parallel-16
+    assert (piece.metric, piece.value, piece.load_point, piece.by) == ("ttft_ms", 1800.0, "parallel-16", "Kim")
+
+
+def test_refused_rows_are_named_and_only_left_out_by_a_person(launch: Launch, home: Path) -> None:
+    app = pasting(launch, SHEET + "16\t-3596\t500\t1.8\t31.5\n")
+    next(s for s in app.selectbox if s.key.endswith("-who")).set_value("vllm")
+    app.run()
+    assert "row 3, input_tokens: -3596 is less than 1" in text(app).replace("\\", "")
+    assert next(b for b in app.button if b.label == "Store these figures").disabled
+    next(c for c in app.checkbox if c.label == "Leave these rows out").check()
+    app = store(app)
+    assert "1 figures are stored" in text(app)
+
+
+def test_a_raw_file_can_be_had_again(launch: Launch, home: Path) -> None:
+    launch("overview")
+    ws = open_workspace(home)
+    row = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 12.0, 64)
+    bring_in_table(ws, "nortia", [row], by="Kim", source="mail", measured_at=now().date(), raw=("a.log", b"raw"))
+    app = launch("measure")
+    app.session_state["way"] = "hand"
+    app.run()
+    assert not app.exception
+    assert "a.log · 3 B" in text(app).replace("\\", "")
+
+
+def test_several_archives_are_dropped_at_once_and_a_broken_one_is_named(launch: Launch, tmp_path: Path) -> None:
+    good = tmp_path / "good.zip"
+    pack([bundle(tmp_path / "b")], good)
+    app = launch("measure")
+    app.session_state["way"] = "box"
+    app.session_state["author"] = "Kim"
+    app.run()
+    zips = next(u for u in app.file_uploader if u.key.startswith("zip-"))
+    zips.upload("good.zip", good.read_bytes(), "application/zip").upload("bad.zip", b"no zip", "application/zip").run()
+    app = next(b for b in app.button if b.label == "Take in").click().run()
+    assert not app.exception
+    assert "1 runs came in, 0 were there already." in text(app)
+    assert "bad.zip: is not a zip archive." in text(app).replace("\\", "")

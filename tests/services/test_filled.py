@@ -148,3 +148,45 @@ def test_a_cell_that_is_no_number_is_named(shipped, cells, message):
     table[1] |= cells
     with pytest.raises(InputError, match=message):
         rows_of(plan, table)
+
+
+def test_starts_and_repeats_are_pieces_of_their_own_and_show_their_spread(shipped):
+    rows = [
+        ROW._replace(value=value, start=start, repeat=repeat)
+        for start, repeat, value in ((1, 1, 21.0), (1, 2, 22.0), (2, 1, 30.0))
+    ]
+    pieces = bring(shipped, *rows).evidence
+    assert [(p.start, p.repeat, p.source.split("/")[-1]) for p in pieces] == [
+        (1, 1, "start-1"), (1, 2, "start-1"), (2, 1, "start-2"),
+    ]  # fmt: skip
+    assert len({p.run for p in pieces}) == 1
+    verdict = h(shipped, "H3")
+    assert (verdict.side, verdict.value, verdict.interval) == ("holds", 22.0, (21.0, 30.0))
+
+
+def test_starts_that_disagree_decide_nothing(shipped):
+    bring(shipped, ROW._replace(value=12.0, start=1), ROW._replace(value=30.0, start=2))
+    verdict = h(shipped, "H3")
+    assert verdict.state == "undecided"
+    assert "the values disagree" in verdict.sentence
+
+
+def test_the_ends_of_a_spread_say_so(shipped):
+    rows = [ROW._replace(value=v, spread=end) for end, v in (("min", 21.0), ("mean", 25.0), ("max", 29.0))]
+    notes = [p.note.split("; ")[1] for p in bring(shipped, *rows).evidence]
+    assert notes == ["the smallest of its repeats", "the middle of its repeats", "the largest of its repeats"]
+    assert h(shipped, "H3").value == 25.0
+
+
+def test_a_row_of_a_sheet_brings_its_own_day(shipped):
+    at = now() - timedelta(days=9)
+    (piece,) = bring(shipped, ROW._replace(at=at)).evidence
+    assert piece.at == at
+    with pytest.raises(InputError, match=r"row 7: .* lies ahead"):
+        bring(shipped, ROW._replace(at=now() + timedelta(days=2), row=7))
+
+
+def test_a_load_that_is_stated_in_part_is_refused(shipped):
+    row = Filled("vllm", "overload", 16, None, None, None, "oom", "value", 2.0)
+    with pytest.raises(InputError, match="row 1: load and lengths are stated in part"):
+        bring(shipped, row)
