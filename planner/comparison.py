@@ -20,6 +20,15 @@ from planner.precision_claims import beside, crossing
 from planner.statistics import chance_of_disjoint, difference_interval, share_interval
 
 Outcome = Literal["higher", "lower", "no difference shown", "conflicting", "refused", "not measured"]
+# When a comparison comes to which outcome, as it is published in docs/definitions.md.
+OUTCOMES: dict[Outcome, str] = {
+    "not measured": "a side has no figure that counts; says what would bring it, or which rule spoils the one there is",
+    "refused": "the contracts or the load do not allow it; names the fields",
+    "higher": "the first side lies above by the rule of its sort of figure",
+    "lower": "the first side lies below by the same rule",
+    "conflicting": "starts that are no repeats of one another, or two runs, lead to different outcomes; shows both",
+    "no difference shown": "the rest: what there is shows none, which proves no equality",
+}
 _SAYS_ITSELF = (State.UNMEASURED, State.INVALID_RUN)  # states whose reason already says which they are
 T_STARTS = 5  # from so many starts a side a t interval speaks, below it the ranges
 

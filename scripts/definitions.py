@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bundle.validity import RULES  # noqa: E402
-from planner.contract import FIELDS  # noqa: E402
+from planner.comparison import OUTCOMES  # noqa: E402
+from planner.contract import FIELDS, PARITY  # noqa: E402
 from planner.evaluate import ALL_OF, ANY_OF  # noqa: E402
 from planner.metrics import METRICS  # noqa: E402
 from scripts.generated import table, write_or_check  # noqa: E402
@@ -46,6 +47,8 @@ def blocks() -> dict[str, str]:
         "combine": "Of any two states the one higher in the column speaks.\n\n"
         + table(("", "all of", "any of"), order),
         "contract": table(("field", "part", "change", "between candidates", "meaning"), fields),
+        "parity": table(("class", "what it takes, what it allows"), [(f"**{s}**", w) for s, w in PARITY.items()]),
+        "outcomes": table(("outcome", "when"), [(f"**{o}**", w) for o, w in OUTCOMES.items()]),
         "validity": table(("rule", "fires when", "spoils", "sentence"), rules),
     }
 

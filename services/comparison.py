@@ -10,13 +10,14 @@ from planner.comparison import Comparison, compare
 from planner.conditions import STANDING, Evidence
 from planner.contract import Parity
 from planner.metrics import METRICS, Direction, Level
-from planner.pairing import agreement
+from planner.pairing import QUALITY, agreement
 from services.verdicts import CaseState
 
+# Quality is compared by its items (quality_loss): every start answers the same ones, so starts are no sample of it.
 _COMPARED = frozenset(
     m.id
     for m in METRICS.values()
-    if m.level in (Level.REQUEST, Level.RUN) and m.direction is not Direction.NEITHER and not m.paired
+    if m.level in (Level.REQUEST, Level.RUN) and m.direction is not Direction.NEITHER and m.id not in QUALITY
 )
 # What a reader looks at first; the rest of what was seen follows on request.
 HEADLINE = (
