@@ -436,3 +436,19 @@ def test_traffic_of_unknown_columns_names_them_and_takes_them_by_hand(run: Cli, 
     assert run("traffic", str(log), "--columns", "time=when,input=in,output=out", "--unit", "s").code == 0
     wrong = run("traffic", str(log), "--columns", "time=when,input=in,size=out")
     assert wrong.code == 2 and "unknown role 'size'" in wrong.err
+
+
+def test_hypotheses_are_listed_in_order_with_what_they_cost(run: Cli) -> None:
+    ran = run("hypotheses", "--case", "nortia", "--json")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    first, *rest = found["hypotheses"]
+    assert (first["id"], first["place"], first["waits_for"]) == ("H1", 1, [])
+    assert all(h["waits_for"] == ["H1"] for h in rest)
+    h3 = next(h for h in rest if h["id"] == "H3")
+    assert h3["conditions"] == ["vllm: user_tok_s p5 >= 20 tok/s at parallel-16 near 10 %"]
+    assert h3["warning"].startswith("Already doubtful: predicted to fail: 8.2 tok/s against 20 tok/s")
+    assert sum(h["adds"]["tokens"] for h in found["hypotheses"]) == found["total"]["tokens"] > 0
+    said = run("hypotheses", "--case", "nortia", "--draft").out
+    assert "shared runs counted once" in said and "H-prefix" in said
+    assert run("hypotheses", "--case", "nirtia").code == 2

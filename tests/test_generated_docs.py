@@ -6,12 +6,15 @@ from types import ModuleType
 
 import pytest
 
-from scripts import catalog_schema, definitions
+from scripts import catalog_schema, definitions, hypotheses_doc
 from scripts.generated import render
 from services.workspace import ROOT
 
 
-@pytest.mark.parametrize(("file", "script"), [("catalog.md", catalog_schema), ("definitions.md", definitions)])
+@pytest.mark.parametrize(
+    ("file", "script"),
+    [("catalog.md", catalog_schema), ("definitions.md", definitions), ("hypotheses.md", hypotheses_doc)],
+)
 def test_the_tables_are_current(file: str, script: ModuleType) -> None:
     text = (ROOT / "docs" / file).read_text(encoding="utf-8")
     for name in script.blocks():
