@@ -154,6 +154,7 @@ def _asked(plan: Plan) -> Iterator[tuple[str, Condition]]:
 
 
 def _points(plan: Plan, condition: Condition) -> tuple[str, ...]:
+    run = tuple(dict.fromkeys(n for s in plan.stages for n in s.points))
     if not condition.load_points or condition.load_points == (EVERY_POINT,):
-        return tuple(p.name for p in plan.load_points)
-    return condition.load_points
+        return run
+    return tuple(n for n in condition.load_points if n in run)

@@ -6,9 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from planner.condition_line import format_condition
-from planner.contract import FIELDS
 from planner.poc import Plan
-from services.plans import unstated_fields
 from ui.parts import plain
 from ui.text import t
 
@@ -56,35 +54,6 @@ def stages(plan: Plan) -> None:
         for p in plan.load_points
     ]
     st.dataframe(pd.DataFrame(points), hide_index=True, alt=t("Load points of the plan"))
-
-
-def contract(plan: Plan) -> None:
-    """Every field of the contract, who states it, and what each candidate says."""
-    open_fields = unstated_fields(plan)
-    if open_fields:
-        st.warning(
-            t("Not stated: {fields}. An unstated field is not equal: a comparison of two candidates is refused until "
-              "it is stated.", fields=plain(", ".join(open_fields))),
-            icon=":material/report:",
-        )  # fmt: skip
-    if plan.declared_differences:
-        st.markdown(
-            t("Declared beforehand as different: {fields}. Ratios name them.",
-              fields=plain(", ".join(plan.declared_differences)))
-        )  # fmt: skip
-    missing = t("not stated")
-    rows = []
-    for f in FIELDS:
-        if f.part == "observed":
-            continue
-        said = {
-            c.id: (plan.shared_contract if f.part == "shared" else c.contract).get(f.name) or missing
-            for c in plan.candidates
-        }
-        rows.append({t("Field"): f.name, **said, t("Between candidates"): t(f.between), t("Meaning"): t(f.meaning)})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Measurement contract, a column per candidate"))
-    seen = ", ".join(f.name for f in FIELDS if f.part == "observed")
-    st.caption(t("Recorded by the instrument at each start: {fields}.", fields=plain(seen)))
 
 
 def commands(plan: Plan) -> None:
