@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from planner.condition_line import parse_condition
-from planner.errors import UnknownName
+from planner.errors import NotAllowed, UnknownName
 from planner.hypothesis_case import (
     ASSUMED_SHARE,
     INTERFERENCE,
@@ -77,6 +77,14 @@ def _if(
 ) -> Callable[[Case], Use]:
     """In the plan where the requirements ask for it, offered where they only hint at it."""
     return lambda case: "in the plan" if asked(case) else "offered" if hinted(case) else "not asked"
+
+
+def _pair_of_precisions(case: Case) -> bool:
+    return bool(case.precise and case.quality)
+
+
+def _below_sixteen(case: Case) -> bool:
+    return case.r.favourite_plan.quantization not in SIXTEEN_BITS
 
 
 TEMPLATES: tuple[Template, ...] = (
@@ -166,11 +174,18 @@ TEMPLATES: tuple[Template, ...] = (
         "changes a setting", points=interference_point,
     ),
     Template(
-        "H-quality", "quality loss", "two precisions are measured; offered for weights below 16 bits",
-        _if(lambda case: case.precise and case.quality,
-            lambda case: case.quality and case.r.favourite_plan.quantization not in SIXTEEN_BITS),
+        "H-quality", "quality loss", "the same model is measured in more bits too", _if(_pair_of_precisions),
+        "{f} in {precision} answers as well as {precise}.",
+        ("{f} over {precise}: quality_loss <= {loss} % at " + QUALITY,),
+        "The same quality set on both at temperature 0, paired item by item.",
+        "Change the model plan: more bits or another model, not another engine.",
+        "changes the plan", points=quality_point,
+    ),
+    Template(
+        "H-answers", "answers that are good enough", "never by itself; offered for weights below 16 bits",
+        _if(lambda case: False, lambda case: case.quality and not _pair_of_precisions(case) and _below_sixteen(case)),
         "What {f} answers in {precision} is good enough.",
-        ("{quality_line}",),
+        ("{f}: pass_rate >= {passes} % at " + QUALITY,),
         "Quality set at temperature 0, item by item.",
         "Change the model plan: more bits or another model, not another engine.",
         "changes the plan", points=quality_point,
@@ -220,7 +235,10 @@ def offer(case: Case) -> tuple[Written, ...]:
 
 
 def written(id: str, case: Case) -> tuple[Written, ...]:
-    """The hypotheses of one template whatever the requirements say; raises UnknownName."""
+    """The hypotheses of one template whatever the requirements say.
+
+    Raises UnknownName, and NotAllowed when it compares with a candidate that the case lacks.
+    """
     if id not in BY_ID:
         raise UnknownName.from_known("template", id, BY_ID, where="hypothesis")
     return tuple(_written(BY_ID[id], BY_ID[id].use(case), case))
@@ -237,6 +255,10 @@ def _written(t: Template, use: Use, case: Case) -> Iterator[Written]:
 
 
 def _filled(t: Template, id: str, case: Case, names: Mapping[str, object]) -> Hypothesis:
+    for name in ("b", "precise"):
+        if names[name] is None and any(f"{{{name}}}" in line for line in t.lines):
+            raise NotAllowed(f"{t.title} compares with a candidate that the plan lacks.", where=f"hypothesis {t.id}",
+                             fix="Add that candidate to the plan file first.")  # fmt: skip
     lines = [
         line.format(**names, c=c)
         for line in t.lines
@@ -261,16 +283,10 @@ def _names(case: Case) -> dict[str, object]:
         "share": f"{share:.0%}", "hit": f"{100 * HIT_OF_SHARE * share:.0f}",
         "shared": case.regular if r.shared_prefix_share else SHARED,
         "json_cost": STRUCTURED_COST, "pause": quantity(round(PAUSE_TOKENS * 1000 / r.user_tok_s_promise), "ms"),
-        "precision": r.favourite_plan.quantization, "quality_line": _quality_line(case), "spread": MAX_SPREAD,
+        "precision": r.favourite_plan.quantization, "precise": case.precise, "loss": QUALITY_LOSS,
+        "passes": PASS_RATE, "spread": MAX_SPREAD,
         "users": r.peak_users_min, "kv_needed": r.peak_users_min * r.context_tokens,
     }  # fmt: skip
-
-
-def _quality_line(case: Case) -> str:
-    """Against the same model in more bits where the plan has it, else against a share that the team can live with."""
-    if case.precise:
-        return f"{case.favourite} over {case.precise}: quality_loss <= {QUALITY_LOSS} % at {QUALITY}"
-    return f"{case.favourite}: pass_rate >= {PASS_RATE} % at {QUALITY}"
 
 
 def _regime_names(regime: Regime, point: str) -> dict[str, object]:

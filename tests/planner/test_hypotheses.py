@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.condition_line import format_condition
-from planner.errors import UnknownName
+from planner.errors import NotAllowed, UnknownName
 from planner.hypotheses import BY_ID, TEMPLATES, generate, offer, written
 from planner.hypothesis_case import Case, QualitySet
 from planner.planning import Roles, case_of, load_points, make_plan, stages
@@ -110,7 +110,7 @@ def test_what_the_requirements_ask_for_is_in_the_plan_and_what_they_hint_at_is_o
 def test_two_precisions_ask_for_the_loss_between_them_and_one_for_a_pass_rate() -> None:
     two = (*PAIR, candidate("vllm-bf16", "challenger", "bf16"))
     assert lines(asked(case(two))["H-quality"]) == ["vllm over vllm-bf16: quality_loss <= 0.05 at quality"]
-    (alone,) = (w.hypothesis for w in offer(case()) if w.template.id == "H-quality")
+    (alone,) = (w.hypothesis for w in offer(case()) if w.template.id == "H-answers")
     assert lines(alone) == ["vllm: pass_rate >= 0.9 at quality"]
 
 
@@ -131,6 +131,12 @@ def test_points_that_a_hypothesis_brings_stand_in_the_plan_a_pair_in_one_start()
 def test_a_template_nobody_knows_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'H-prefix'"):
         written("H-prefx", case())
+
+
+@pytest.mark.parametrize("id", ["H2", "H-quality"])
+def test_a_comparison_with_a_candidate_that_the_plan_lacks_is_refused(id: str) -> None:
+    with pytest.raises(NotAllowed, match="compares with a candidate that the plan lacks"):
+        written(id, case((candidate("vllm"),)))
 
 
 @settings(max_examples=25)
@@ -155,5 +161,5 @@ def test_every_template_makes_a_plan_that_holds_together_whatever_is_required(
 
 
 def test_the_table_is_whole() -> None:
-    assert len(BY_ID) == len(TEMPLATES) == 12
+    assert len(BY_ID) == len(TEMPLATES) == 13
     assert {d for t in TEMPLATES for d in t.depends_on} <= BY_ID.keys()

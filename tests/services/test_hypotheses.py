@@ -35,7 +35,7 @@ def test_what_was_imported_speaks_before_a_prediction(shipped, state):
 
 def test_a_stated_regular_load_is_what_an_offer_costs_more(shipped, state):
     offers = {o.id: o for o in view(shipped, state, state.requirements, state.plan).offers}
-    assert set(offers) == {"H-prefix", "H-json", "H-gap", "H-quality", "H-beside"}
+    assert set(offers) == {"H-prefix", "H-json", "H-gap", "H-answers", "H-beside"}
     assert offers["H-beside"].adds.minutes == 0  # the same runs, the embedding model beside them
     # another 16-user point on both candidates: as long as parallel-16, and a start of each for its stage
     assert offers["H-prefix"].adds.minutes > offers["H-json"].adds.minutes > 0
