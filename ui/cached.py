@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from bundle.records import Record
-from bundle.run_data import RepeatData
-from bundle.samples import e2e_ms, ttft_ms, user_tok_s
-from services.evidence import read_kept
+from bundle.manifest import Repeat
+from services.evidence import manifest_of
 from services.foreign import Said, Seen, look
+from services.run_details import RepeatDetails, details
 from services.shipped import install_shipped
 from services.verdicts import CaseState, case_state
 from services.workspace import Workspace, open_workspace
@@ -46,39 +44,15 @@ def seen_in(name: str, content: bytes, said: Said, plan: bytes) -> Seen:
     return look(name, content, said, plan)
 
 
-@st.cache_data(max_entries=64)
-def requests_of(sha256: str) -> pd.DataFrame:
-    """Requests of a kept bundle: point, repeat, scheduled_s, outcome, ttft_ms, user_tok_s, e2e_ms, tokens."""
+@st.cache_data(max_entries=64, show_spinner=False)
+def repeats_of(sha256: str) -> tuple[Repeat, ...]:
+    """The repeats of a run, in the order in which they were measured."""
+    return manifest_of(workspace().store.runs.get(sha256)).repeats
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def details_of(sha256: str, point: str, repeat: int) -> RepeatDetails:
+    """One repeat of a kept bundle as it is shown; raises BundleError, which is not cached."""
     ws = workspace()
-    data = read_kept(ws, ws.store.runs.get(sha256))
-    return pd.DataFrame([_request_row(r, rec) for r in data.repeats for rec in r.records if rec.cohort == "load"])
-
-
-def _request_row(data: RepeatData, record: Record) -> dict[str, object]:
-    return {
-        "point": data.point.name,
-        "repeat": data.repeat.repeat,
-        "request": record.request,
-        "scheduled_s": record.scheduled_s,
-        "outcome": record.outcome,
-        "ttft_ms": ttft_ms(record),
-        "user_tok_s": user_tok_s(record),
-        "e2e_ms": e2e_ms(record),
-        "output_tokens": record.output_tokens,
-        "error": record.error,
-    }
-
-
-@st.cache_data(max_entries=64)
-def telemetry_of(sha256: str) -> pd.DataFrame:
-    """Server metrics of a kept bundle: point, repeat, t_s, name, value."""
-    ws = workspace()
-    data = read_kept(ws, ws.store.runs.get(sha256))
-    return pd.DataFrame(
-        [
-            {"point": r.point.name, "repeat": r.repeat.repeat, "t_s": s.t_s, "name": s.name, "value": s.value}
-            for r in data.repeats
-            for s in r.telemetry
-        ],
-        columns=["point", "repeat", "t_s", "name", "value"],
-    )
+    run = ws.store.runs.get(sha256)
+    return details(ws, run, next(r for r in repeats_of(sha256) if (r.load_point, r.repeat) == (point, repeat)))
