@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from planner.condition_line import parse_condition
+from planner.condition_line import EVERY_POINT, parse_condition
 from planner.conditions import Condition
 from planner.errors import ConflictError, InputError, UnknownName
 from planner.faults import first_fault
 from planner.hypothesis_case import ADDED_POINTS
 from planner.loads import LoadPoint
 from planner.metrics import Level
+from planner.offered import run_points
 from planner.poc import Hypothesis, Plan, Stage
 
 STAGE = "C"  # where load points go that hypotheses brought
@@ -35,7 +36,24 @@ def with_points(plan: Plan, points: Sequence[LoadPoint]) -> Plan:
         found[own] = found[own].model_copy(update={"points": (*found[own].points, *alone)})
     elif alone:
         found.append(Stage(name=STAGE, points=tuple(alone), why="What hypotheses of their own ask for."))
-    return plan.model_copy(update={"load_points": (*plan.load_points, *extra.values()), "stages": tuple(found)})
+    run = run_points(plan)
+    points = (*run, *extra.values(), *(p for p in plan.load_points if p not in run))
+    return plan.model_copy(update={"load_points": points, "stages": tuple(found)})
+
+
+def with_skips(plan: Plan) -> Plan:
+    """The plan in which a candidate skips the points that hypotheses brought and none asks of it."""
+    brought = [p.name for p in plan.load_points if p.name in ADDED_POINTS]
+    asked = [c for h in plan.hypotheses for c in h.conditions]
+
+    def skips(id: str) -> tuple[str, ...]:
+        mine = {n for c in asked if c.candidate is None or id in (c.candidate, c.over) for n in c.load_points}
+        return tuple(n for n in brought if n not in mine and EVERY_POINT not in mine)
+
+    return plan.model_copy(update={"candidates": tuple(
+        c.model_copy(update={"skips": (*(n for n in c.skips if n not in ADDED_POINTS), *skips(c.id))})
+        for c in plan.candidates
+    )})  # fmt: skip
 
 
 def conditions_of(text: str, id: str = "") -> tuple[Condition, ...]:
@@ -141,8 +159,8 @@ def _find(plan: Plan, id: str) -> Hypothesis:
 
 
 def _checked(plan: Plan, hypotheses: tuple[Hypothesis, ...], left_out: tuple[str, ...]) -> Plan:
-    data = plan.model_dump() | {"hypotheses": [h.model_dump() for h in hypotheses], "left_out": left_out}
+    changed = with_skips(plan.model_copy(update={"hypotheses": hypotheses, "left_out": left_out}))
     try:
-        return Plan.model_validate(data)
+        return Plan.model_validate(changed.model_dump())
     except ValidationError as e:
         raise InputError(first_fault(e).removeprefix("Value error, "), where="plan") from None

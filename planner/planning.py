@@ -10,7 +10,7 @@ from planner.conditions import Context, Evidence
 from planner.evaluate import evaluate
 from planner.hypotheses import SIXTEEN_BITS, generate
 from planner.hypothesis_case import Case, QualitySet
-from planner.hypothesis_edits import with_points
+from planner.hypothesis_edits import with_points, with_skips
 from planner.loads import LoadPoint
 from planner.poc import Hypothesis, Plan, PlanCandidate, Stage, StageRule
 from planner.requirements import Requirements
@@ -152,7 +152,7 @@ def make_plan(
     plan = with_points(bare, [p for w in found for p in w.points])
     context = Context(now=now, points=plan.points())
     asked = tuple(with_expectation(w.hypothesis, expectations, context) for w in found)
-    return plan.model_copy(update={"hypotheses": asked})
+    return with_skips(plan.model_copy(update={"hypotheses": asked}))
 
 
 def with_expectation(h: Hypothesis, expectations: Sequence[Evidence], context: Context) -> Hypothesis:

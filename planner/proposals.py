@@ -13,7 +13,7 @@ from planner.condition_line import parse_condition
 from planner.frozen import Frozen
 from planner.hypotheses import NEAR
 from planner.hypothesis_case import SHARED as SHARED_POINT
-from planner.hypothesis_edits import with_points
+from planner.hypothesis_edits import with_points, with_skips
 from planner.loads import LoadPoint
 from planner.planning import candidate_of, regular_point
 from planner.poc import Hypothesis, Plan
@@ -252,7 +252,8 @@ def take_in(plan: Plan, taken: Sequence[Proposal]) -> Plan:
     The plan must have the proposals' engines among its candidates.
     """
     extended = with_points(plan, [p for proposal in taken for p in proposal.points])
-    return extended.model_copy(update={"hypotheses": (*plan.hypotheses, *(p.hypothesis for p in taken))})
+    asked = (*plan.hypotheses, *(p.hypothesis for p in taken))
+    return with_skips(extended.model_copy(update={"hypotheses": asked}))
 
 
 def taken_in(plan: Plan) -> tuple[str, ...]:

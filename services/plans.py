@@ -63,7 +63,7 @@ def choices_of(plan: Plan) -> PlanChoices:
     )
     stated = plan.shared_contract
     # a closed loop gets twice its requests in flight on top: those that begin and end it are not counted
-    asked = min(p.requests - 2 * (p.in_flight or 0) for p in run_points(plan))
+    asked = min((p.requests - 2 * (p.in_flight or 0) for p in run_points(plan) if not p.file), default=1)
     return PlanChoices(
         model_revision=stated.get("model_revision", ""),
         gguf_file=next(files, ""),

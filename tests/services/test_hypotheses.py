@@ -7,7 +7,7 @@ import pytest
 from planner.condition_line import format_condition
 from planner.errors import InputError, UnknownName
 from services.hypotheses import Words, add_own, add_template, change, take_out, view
-from services.plans import draft_plan, save_plan
+from services.plans import choices_of, draft_plan, save_plan
 from services.verdicts import case_state
 from tests.services.made import CASE
 
@@ -105,3 +105,13 @@ def test_a_plan_without_the_regular_point_offers_nothing_and_says_why(shipped, s
     assert view(shipped, state, state.requirements, small).offers == ()
     with pytest.raises(InputError, match="lacks the load point at which the speed is promised"):
         add_template(shipped, state.case.id, state.requirements, small, "H-json", "Kim")
+
+
+@pytest.mark.parametrize("template", ["H-prefix", "H-json", "H-gap", "H-answers", "H-beside"])
+def test_deriving_the_plan_again_gives_the_plan_that_stands(shipped, state, template):
+    stored = add_template(shipped, state.case.id, state.requirements, state.plan, template, "Kim")
+    take_out(shipped, state.case.id, stored.plan(), "H2", "Kim")
+    standing = case_state(shipped, CASE).plan
+    again = draft_plan(shipped, CASE, state.requirements, choices_of(standing))
+    assert choices_of(standing) == choices_of(state.plan)
+    assert again.plan.sha256() == standing.sha256()
