@@ -89,8 +89,13 @@ def _reason(r: Ranked) -> str:
         return "Decided already: nothing is gained by testing it again."
     if r.needed_by and not r.waits_for:
         return f"First: {_count(len(r.needed_by))} {'waits' if len(r.needed_by) == 1 else 'wait'} for it."
-    price = "adds no run" if r.adds.minutes == 0 else f"adds {r.adds.minutes:,.0f} min"
-    return f"{r.prior.capitalize()}; a no {r.stakes}; {price}."
+    return f"{r.prior.capitalize()}; a no {r.stakes}; {_adds(r.adds.minutes)}."
+
+
+def _adds(minutes: float) -> str:
+    if minutes == 0:
+        return "adds no run"
+    return "adds less than a minute" if minutes < 1 else f"adds {minutes:,.0f} min"
 
 
 def _count(n: int) -> str:
