@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.errors import FliplineError, InputError
-from planner.poc import plan_to_yaml
 from planner.requirements import Requirements
-from planner.units import format_duration
 from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.catalog_check import check_catalog
 from services.comparison import comparison, pairs
@@ -37,6 +35,7 @@ from ui.engine_terminal import print_score, score_json
 from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.next_terminal import next_json, print_next
+from ui.plan_terminal import PLAN_ARGUMENTS, PLAN_EXAMPLE, write_plan
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
 from ui.traffic_terminal import TRAFFIC_ARGUMENTS, TRAFFIC_EXAMPLE, read_and_print
@@ -96,22 +95,8 @@ def score(ws: Workspace, args: argparse.Namespace) -> int:
 
 
 def plan(ws: Workspace, args: argparse.Namespace) -> int:
-    """The plan file: the stored one while it fits the requirements, else a fresh draft; --draft always drafts."""
-    state, r = required(ws, args.case)
-    stored = None if args.draft or state.plan_is_stale else state.stored_plan
-    if stored:
-        body, what = stored.body, f"stored plan {stored.sha256[:12]} of {stored.at:%Y-%m-%d}"
-    else:
-        drafted = draft_plan(ws, state.case.slug, r)
-        body = plan_to_yaml(drafted.plan).encode()
-        what = (
-            f"draft, not stored; about {format_duration(drafted.cost.minutes * 60)} of GPU time by the planning value"
-        )
-    if args.out:
-        args.out.write_bytes(body)
-        say(f"{args.out}: {what}.")
-    else:
-        sys.stdout.write(body.decode())
+    """The plan file, its cost, the ready folder or the request: of the stored plan while it fits, else of a draft."""
+    write_plan(ws, *required(ws, args.case), args)
     return OK
 
 
@@ -295,9 +280,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("score", score, "gates, ranking, contributions and flip weights of the engines",
             "score --case nortia --json", (
         Argument("--case", {"required": True, "metavar": "SLUG|FILE", "help": "a case, or a YAML file of one"}), JSON)),
-    Command("plan", plan, "the plan file that bench runs", "plan --case nortia --out plan.yaml", (
-        CASE, Argument("--out", {"type": Path, "metavar": "FILE", "help": "write it there (default: print it)"}),
-        Argument("--draft", {"action": "store_true", "help": "a fresh draft although one is stored"}))),
+    Command("plan", plan, "the plan file that bench runs, what it costs, the ready folder, the request for GPU time",
+            PLAN_EXAMPLE, (CASE, *PLAN_ARGUMENTS)),
     Command("hypotheses", hypotheses, "what is tested first and why: cost, what is expected, what a no leads to",
             "hypotheses --case nortia", (
         CASE, Argument("--draft", {"action": "store_true", "help": "of a fresh draft although a plan is stored"}),

@@ -108,7 +108,8 @@ def gpu_request(
         machine=f"{hardware.count} x {ws.catalog.gpu(hardware.gpu).name}, {hardware.os}, nothing else running on it",
         candidates=", ".join(f"{c.id} ({c.role})" for c in plan.candidates),
         hours=hours, total=format_duration(minutes * 60), stops=_stops(plan), outcomes=_outcomes(plan),
-        cost=f"{amount}: {paid.because}", asked_by=asking.asked_by, approver=asking.approver, wanted=asking.wanted,
+        cost=f"{amount[:1].upper()}{amount[1:]}: {paid.because}", asked_by=asking.asked_by, approver=asking.approver,
+        wanted=asking.wanted,
         plan=plan.sha256()[:12], day=on.isoformat(),
     )  # fmt: skip
 
@@ -116,7 +117,7 @@ def gpu_request(
 def _question(r: Requirements, plan: Plan) -> str:
     favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
     others = [c.id for c in plan.candidates if c.id != favourite]
-    against = f", against {' and '.join(others)}" if others else ""
+    against = f", against {' and '.join(others)}," if others else ""
     return (
         f"Does {favourite}{against} serve {r.favourite_plan.model} to {r.peak_users_min} to {r.peak_users_max} people "
         f"at once with {r.user_tok_s_promise:g} tok/s each and the first token within {r.ttft_s:g} s?"

@@ -15,7 +15,7 @@ from planner.units import format_duration
 from ui.parts import kind_badge, plain
 from ui.text import t
 
-ENDS = {"predicted": "", "stop rule": "ends at the limit", "no prediction": "not predicted: at most"}
+ENDS = {"predicted": "", "stop rule": "the limit", "no prediction": "at most, not predicted"}
 SERVICE_LEVEL = "service level"
 
 
@@ -60,9 +60,9 @@ def _row(p: PointCost) -> dict[str, object]:
     note = ENDS[p.ends]
     return {
         t("Candidate"): p.candidate, t("Stage"): p.stage, t("Point"): p.point, t("Runs"): p.times,
-        t("Each"): format_duration(p.seconds), t("Together"): format_duration(p.total_s),
-        t("Prompt tokens"): p.times * p.prompt_tokens, t("Answer tokens"): p.times * p.output_tokens,
-        t("Note"): t(note) if note else "",
+        t("Each"): format_duration(p.seconds) + (f" ({t(note)})" if note else ""),
+        t("Together"): format_duration(p.total_s),
+        t("Prompt tokens"): f"{p.times * p.prompt_tokens:,}", t("Answer tokens"): f"{p.times * p.output_tokens:,}",
     }  # fmt: skip
 
 
