@@ -97,7 +97,7 @@ TEMPLATES: tuple[Template, ...] = (
         "ends the plan", depends_on=(),
     ),
     Template(
-        "H2", "against the baseline", "a baseline is measured too", _if(lambda case: case.baseline),
+        "H2", "against the baseline", "if a baseline is measured too", _if(lambda case: case.baseline),
         "At {n} in flight {f} gives {ratio} times the tokens of {b}.",
         ("{f} over {b}: output_tok_s >= {ratio} x at {regular} near {near} %",),
         "Same model, lengths and prompts on both; contract differences declared beforehand.",
@@ -140,7 +140,7 @@ TEMPLATES: tuple[Template, ...] = (
         "changes the plan", each="regime",
     ),
     Template(
-        "H-prefix", "prefix-cache gain", "prompts share a beginning; offered while nobody knows whether they do",
+        "H-prefix", "prefix-cache gain", "if prompts share a beginning; offered while nobody knows whether they do",
         _if(lambda case: case.r.shared_prefix_share, lambda case: case.r.shared_prefix_share is None),
         "With {share} of the prompt in common the cache is hit, and {n} users get their first token in time.",
         (
@@ -152,7 +152,7 @@ TEMPLATES: tuple[Template, ...] = (
         "changes the plan", points=shared_prefix_point,
     ),
     Template(
-        "H-json", "structured-output cost", "answers have to fit a schema; offered for every chat API",
+        "H-json", "structured-output cost", "if answers have to fit a schema; else offered for chat",
         _if(lambda case: case.r.structured_output, lambda case: case.r.api != "openai-completions"),
         "A JSON schema costs at most {json_cost} times the time per token, and the answers fit it.",
         ("{f}: structured_cost <= {json_cost} x at " + JSON, "{f}: json_valid >= 99 % at " + JSON),
@@ -162,7 +162,7 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     Template(
         "H-gap", "interference gap",
-        f"prompts are longer than {CHUNK_TOKENS:,} tokens; offered from {PREFILL_HEAVY} prompt tokens an answer token",
+        f"if prompts are longer than {CHUNK_TOKENS:,} tokens; offered if {PREFILL_HEAVY} times the answer or more",
         _if(
             lambda case: case.r.peak_users_max > 1 and case.r.input_tokens > CHUNK_TOKENS,
             lambda case: case.r.peak_users_max > 1 and case.r.input_tokens >= PREFILL_HEAVY * case.r.output_tokens,
@@ -174,7 +174,7 @@ TEMPLATES: tuple[Template, ...] = (
         "changes a setting", points=interference_point,
     ),
     Template(
-        "H-quality", "quality loss", "the same model is measured in more bits too", _if(_pair_of_precisions),
+        "H-quality", "quality loss", "if the same model is measured in more bits too", _if(_pair_of_precisions),
         "{f} in {precision} answers as well as {precise}.",
         ("{f} over {precise}: quality_loss <= {loss} % at " + QUALITY,),
         "The same quality set on both at temperature 0, paired item by item.",
@@ -182,7 +182,7 @@ TEMPLATES: tuple[Template, ...] = (
         "changes the plan", points=quality_point,
     ),
     Template(
-        "H-answers", "answers that are good enough", "never by itself; offered for weights below 16 bits",
+        "H-answers", "answers that are good enough", "by hand; offered for weights below 16 bits",
         _if(lambda case: False, lambda case: case.quality and not _pair_of_precisions(case) and _below_sixteen(case)),
         "What {f} answers in {precision} is good enough.",
         ("{f}: pass_rate >= {passes} % at " + QUALITY,),
@@ -199,7 +199,7 @@ TEMPLATES: tuple[Template, ...] = (
         "changes a setting",
     ),
     Template(
-        "H-beside", "embedding model beside it", "other programs hold memory of the GPU; offered elsewhere",
+        "H-beside", "embedding model beside it", "if other programs hold memory of the GPU; else offered",
         _if(lambda case: case.r.hardware[0].other_tenants_gb > 0, _always),
         "With the embedding model at work beside it, {f} keeps memory for {users} users and their speed.",
         (
@@ -280,7 +280,7 @@ def _names(case: Case) -> dict[str, object]:
         "top": case.top, "near": NEAR, "ratio": RATIO_OVER_BASELINE,
         "speed": f"{r.user_tok_s_promise:g}", "speed_p": r.user_tok_s_percentile,
         "ttft": f"{r.ttft_s:g}", "ttft_p": r.ttft_percentile,
-        "share": f"{share:.0%}", "hit": f"{100 * HIT_OF_SHARE * share:.0f}",
+        "share": f"{100 * share:.0f} %", "hit": f"{100 * HIT_OF_SHARE * share:.0f}",
         "shared": case.regular if r.shared_prefix_share else SHARED,
         "json_cost": STRUCTURED_COST, "pause": quantity(round(PAUSE_TOKENS * 1000 / r.user_tok_s_promise), "ms"),
         "precision": r.favourite_plan.quantization, "precise": case.precise, "loss": QUALITY_LOSS,

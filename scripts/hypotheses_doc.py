@@ -24,7 +24,7 @@ def blocks() -> dict[str, str]:
     weight = [(stakes, f"{x:g}") for stakes, x in WEIGHT.items()]
     bands = [("1 in flight", *(f"{x:g} x" for x in BAND_SINGLE)), ("more", *(f"{x:g} x" for x in BAND_PARALLEL))]
     return {
-        "templates": table(("id", "tests", "asked when", "condition lines", "if rejected", "a no", "waits for"), rows),
+        "templates": table(("id", "tests", "asked", "condition lines", "if rejected", "a no", "waits for"), rows),
         "doubt": table(("beforehand", "doubt"), doubt),
         "stakes": table(("a no", "stakes"), weight),
         "bands": table(("regime", "lower end", "upper end"), bands),

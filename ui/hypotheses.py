@@ -11,13 +11,12 @@ from planner.hypothesis_cost import Effort
 from planner.hypothesis_order import Prior, Ranked
 from planner.hypothesis_schema import Stakes
 from planner.poc import Plan
-from planner.units import format_duration
 from services.hypotheses import View, view
 from services.scores import case_proposals, case_score
 from services.verdicts import CaseState
 from services.workspace import Workspace
 from ui.engine_proposals import proposals
-from ui.hypothesis_forms import editor
+from ui.hypothesis_forms import about, editor
 from ui.parts import plain
 from ui.text import t
 
@@ -28,9 +27,9 @@ PRIORS: dict[Prior, str] = {
     "decided": ":blue-badge[:material/check: decided]",
 }
 STAKES: dict[Stakes, str] = {
-    "ends the plan": ":red-badge[:material/block: ends the plan]",
-    "changes the plan": ":orange-badge[:material/alt_route: changes the plan]",
-    "changes a setting": ":gray-badge[:material/tune: changes a setting]",
+    "ends the plan": ":red-badge[:material/block: a no ends the plan]",
+    "changes the plan": ":orange-badge[:material/alt_route: a no changes the plan]",
+    "changes a setting": ":gray-badge[:material/tune: a no changes a setting]",
 }
 
 
@@ -78,20 +77,19 @@ def _shown(place: int, r: Ranked, known: str) -> None:
         elif h.expectation:
             st.markdown(t("Expected: {what}", what=plain(h.expectation)))
         if known:
-            st.markdown(plain(known))
+            st.caption(plain(known))
         st.markdown(
             t("How: {method} **If rejected:** {rejected}", method=plain(h.method), rejected=plain(h.if_rejected))
         )
-        price_here = t("adds no run") if not r.adds.minutes else t("adds {cost}", cost=price(r.adds))
-        waits = t("waits for {ids}", ids=plain(", ".join(r.waits_for))) if r.waits_for else t("waits for nothing")
-        st.markdown(
-            f"{t(PRIORS[r.prior])} {t(STAKES[r.stakes])} :small[{price_here} · "
-            f"{t('alone {cost}', cost=price(r.alone))} · {waits}]"
-        )
+        costs = [t("adds {cost}", cost=price(r.adds)) if r.adds.minutes else t("adds no run")]
+        if r.alone != r.adds:
+            costs.append(t("alone {cost}", cost=price(r.alone)))
+        costs.append(t("waits for {ids}", ids=plain(", ".join(r.waits_for))) if r.waits_for else t("waits for nothing"))
+        st.markdown(f"{t(PRIORS[r.prior])} {t(STAKES[r.stakes])} :small[{' · '.join(costs)}]")
         by = t("Written or changed by {name}.", name=plain(h.author)) if h.author else ""
         st.caption(f"{t('Why here: {reason}', reason=plain(r.reason))} {by}")
 
 
 def price(e: Effort) -> str:
     """Time and tokens in a few words."""
-    return t("{time}, {tokens:.1f} M tokens", time=format_duration(e.minutes * 60), tokens=e.tokens / 1e6)
+    return t("{time}, {tokens:.1f} M tokens", time=about(e.minutes), tokens=e.tokens / 1e6)

@@ -9,7 +9,6 @@ import streamlit as st
 from planner.condition_line import format_condition
 from planner.hypothesis_order import DEFAULT_STAKES, WEIGHT
 from planner.poc import Hypothesis, Plan
-from planner.units import format_duration
 from services.hypotheses import Offer, View, Words, add_own, add_template, change, take_out, waiting_for
 from services.verdicts import CaseState
 from services.workspace import Workspace
@@ -109,11 +108,18 @@ def _template(ws: Workspace, state: CaseState, plan: Plan, found: View) -> None:
 
 def _offered(ws: Workspace, state: CaseState, plan: Plan, offer: Offer) -> None:
     said, action = st.columns([4, 1])
-    added = t("adds {time}", time=format_duration(offer.adds.minutes * 60)) if offer.adds.minutes else t("adds no run")
+    added = t("adds {time}", time=about(offer.adds.minutes)) if offer.adds.minutes else t("adds no run")
     said.markdown(
         f"**{plain(offer.id)}** {plain(' '.join(h.statement for h in offer.asks))}  \n"
-        f":small[{t('Asked when {when}', when=plain(t(offer.when)))} · {added}]"
+        f":small[{t('Asked: {when}', when=plain(t(offer.when)))} · {added}]"
     )
     said.code("\n".join(format_condition(c) for h in offer.asks for c in h.conditions), language=None)
     if action.button(t("Add"), icon=":material/add:", key=f"add-{state.case.slug}-{offer.id}", width="stretch"):
         _store(lambda name: add_template(ws, state.case.id, state.requirements, plan, offer.id, name))
+
+
+def about(minutes: float) -> str:
+    """A predicted time, no finer than it is known."""
+    if minutes < 1:
+        return t("less than a minute")
+    return t("{n:.0f} min", n=minutes) if minutes < 100 else t("{n:.1f} h", n=minutes / 60)

@@ -27,7 +27,7 @@ def print_hypotheses(found: View) -> None:
         f"{rest.minutes:,.0f} min more that no hypothesis asks for.")  # fmt: skip
     if total.unpredicted:
         say(f"Counted at the plan's limit, since no speed is predicted: {', '.join(total.unpredicted)}.")
-    table("Can be added", ("id", "tests", "asked when", "min added", "tokens added"), [
+    table("Can be added", ("id", "tests", "asked", "min added", "tokens added"), [
         (o.id, o.title, o.when, round(o.adds.minutes), f"{o.adds.tokens:,}") for o in found.offers
     ])  # fmt: skip
 
