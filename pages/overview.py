@@ -110,10 +110,9 @@ if not open_points:
 for sentence, url in open_points:
     go_to(url, t(sentence))
 for run in next_runs(ws, state)[:NEXT_SHOWN]:
-    for_what = plain(", ".join(c.id for c in run.changes if c.could == run.could))
-    words = t("**{run}** ({amount}) could {could}: {for_what}", run=plain(run.what), amount=amount_in_words(run),
-              could=t(run.could), for_what=for_what)  # fmt: skip
-    st.markdown(f":material/arrow_forward: {words}")
+    ids = plain(", ".join(c.id for c in run.changes if c.could == run.could))
+    words = t("{run} could {could}: {ids}", run=f"**{plain(run.what)}**", could=t(run.could), ids=ids)
+    st.markdown(f":material/arrow_forward: {words} :small[{amount_in_words(run)}]")
 
 st.subheader(t("All cases"))
 rows = []

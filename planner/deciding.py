@@ -261,7 +261,7 @@ def _worst(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         if failed
         else f"in {'all ' if starts > 1 else ''}{starts} of {starts} starts"
     )
-    n = sum(p.n for p in pieces if p.n) or None
+    n = sum(p.n for p in pieces if p.n) or starts
     return Decision(_side(condition, worst.value), worst.value, words, n, None, (min(values), max(values)))
 
 

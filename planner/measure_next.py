@@ -185,7 +185,7 @@ def _starts_ride_along(groups: dict[tuple[str, str], list[_Need]], points: Mappi
 
 
 def _next(plan: Plan, candidate: str, point: str, group: Sequence[_Need], cost: PlanCost | None) -> Next:
-    mores = [n.more for n in group]
+    mores = [n.more for n in group if n.point == point]  # what a start tells asks for no more than one
     more = max((m for m in mores if m), key=lambda m: m.n, default=None) if all(mores) else None
     changes = tuple(dict.fromkeys(n.change for n in group))
     if not candidate:

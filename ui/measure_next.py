@@ -30,18 +30,27 @@ def next_frame(runs: tuple[Next, ...], first: int = 1) -> pd.DataFrame:
         [
             {
                 t("Order"): str(i),
-                t("Run"): plain(run.what) + ("" if run.in_plan else f" :small[{t('not in the plan yet')}]"),
-                t("How much"): amount_in_words(run),
+                t("Run"): plain(run.what) + ("" if run.in_plan else f" ({t('not in the plan yet')})"),
+                t("How much"): amount_in_words(run) or "–",
                 t("Could"): t(run.could),
                 t("For"): plain(", ".join(f"{c.id} ({t(c.state)})" for c in run.changes)),
-                t("Then"): plain("; ".join(dict.fromkeys(c.then for c in run.changes if c.could == run.could))),
+                t("Then"): plain(consequence(run)),
             }
             for i, run in enumerate(runs, first)
         ]
     ).set_index(t("Order"))
 
 
+def consequence(run: Next) -> str:
+    """What would follow from the most that a run could change; what the plan asks before what the score proposes."""
+    found = [c for c in run.changes if c.could == run.could]
+    asked = [c for c in found if c.kind != "proposal"] or found
+    return "; ".join(dict.fromkeys(c.then.rstrip(".") for c in asked))
+
+
 def amount_in_words(run: Next) -> str:
-    """Starts, what is missing, and the time it takes, as far as they are known."""
-    time = t("about {x:,.0f} min", x=run.minutes) if run.minutes and run.candidate else ""
-    return ", ".join(x for x in (run.amount, time) if x) or "–"
+    """Starts, what is missing, and the time it takes, as far as they are known; empty where nothing is."""
+    time = ""
+    if run.minutes is not None and run.candidate:
+        time = t("about {x:,.0f} min", x=run.minutes) if run.minutes >= 1 else t("under 1 min")
+    return ", ".join(x for x in (run.amount, time) if x)

@@ -65,9 +65,9 @@ def _pair(state: CaseState, pair: PairOfRates) -> None:
         return
     colour, icon = OUTCOMES[pair.found.outcome]
     named = f" :small[{plain('; '.join(pair.differences))}]" if pair.differences else ""
-    st.markdown(
-        f":{colour}-badge[{icon} {t(pair.found.outcome)}]{kind} **{who}**{named}  \n{plain(pair.found.sentence)}."
-    )
+    told = pair.found.sentence[:1].upper() + pair.found.sentence[1:]
+    badge = f":{colour}-badge[{icon} {t(pair.found.outcome)}]"
+    st.markdown(f"{badge}{kind} **{who}**{named}  \n{plain(told)}.")
     if any(pair.found.only):
         _items(state, pair)
 

@@ -21,6 +21,7 @@ from ui.views import figure_in_words, leaves
 from ui.words import metrics_in_words
 
 INVALID = "invalid run: "
+EXACT = 1e-9  # of the threshold: what arithmetic leaves between two equal numbers
 
 
 def verdicts_section(state: CaseState) -> None:
@@ -40,7 +41,8 @@ def _box(
     h, verdict = judged.hypothesis, judged.verdict
     st.markdown(f"{state_badge(verdict.state)} **{h.id}** {plain(h.statement)}")
     badge = f"{kind_badge(verdict.kind)} " if verdict.kind else ""
-    st.markdown(f"{badge}{plain(metrics_in_words(verdict.sentence))}")
+    told = verdict.sentence.removesuffix(verdict.warning).rstrip()  # the warning stands below, once
+    st.markdown(f"{badge}{plain(metrics_in_words(told))}")
     expected = verdict.expectation or h.expectation
     if h.warning and not verdict.decided:
         st.caption(f":material/warning: {plain(h.warning)}")
@@ -86,8 +88,10 @@ def room_in_words(v: Verdict) -> str:
     """How far the value lies on the right side of the threshold, in units and as a share of it."""
     if v.distance is None or v.unit == "bool":
         return "–"
-    share = f" ({v.relative_distance:+.0%})" if v.relative_distance is not None else ""
-    return f"{quantity(v.distance, v.unit)}{share}"
+    at_the_limit = v.relative_distance is not None and abs(v.relative_distance) < EXACT
+    room = 0.0 if at_the_limit else v.distance
+    share = "" if v.relative_distance is None or at_the_limit else f" ({v.relative_distance * 100:+.2g} %)"
+    return f"{quantity(room, v.unit)}{share}"
 
 
 def sample_in_words(v: Verdict) -> str:

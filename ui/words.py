@@ -54,6 +54,7 @@ METRICS: dict[str, str] = {
     "error_share": "errors",
     "completed_share": "completed",
     "pass_rate": "quality passed",
+    "quality_loss": "loss of quality",
     "json_valid": "valid JSON",
     "structured_cost": "cost of structured output",
     "measured_over_bound": "measured / bound",
