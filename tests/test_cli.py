@@ -261,6 +261,27 @@ def test_plan_is_a_file_that_bench_reads(run: Cli, tmp_path: Path) -> None:
     assert plan_from_yaml(run("plan", "--case", "nortia", "--draft").out).sha256() == plan.sha256()
 
 
+def test_plan_is_cut_to_a_budget_and_says_what_that_cost(run: Cli) -> None:
+    ran = run("plan", "--case", "nortia", "--budget", "400")
+    plan = plan_from_yaml(ran.out)
+    assert plan.budget_min == 400
+    assert "! the budget cost ollama at parallel-50" in ran.err
+    assert run("plan", "--case", "nortia", "--budget", "60").code == 2
+
+
+def test_plan_writes_the_ready_folder_and_the_request(run: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "box"
+    assert run("plan", "--case", "nortia", "--folder", str(folder)).code == 0
+    assert {p.name for p in folder.iterdir()} == {
+        "plan.yaml", "README.md", "request.md", "request.html", "start-vllm.sh", "start-ollama.sh"
+    }  # fmt: skip
+    said = run("plan", "--case", "nortia", "--request", "md", "--price-per-hour", "4", "--approver", "A. Lead").out
+    assert said.startswith("# Request for GPU time: Nortia") and "EUR an hour" in said and "A. Lead" in said
+    assert "9 h" in run("plan", "--case", "nortia", "--cost").out
+    refused = run("plan", "--case", "nortia", "--request", "html", "--out", "/proc/here/r.html")
+    assert refused.code == 2 and "cannot be written" in refused.err
+
+
 @pytest.mark.parametrize("form", ["folder", "zip"])
 def test_take_in_stores_bundles_once(run: Cli, tmp_path: Path, form: str) -> None:
     folder = bundle(tmp_path / "results" / "vllm-1")
@@ -316,6 +337,18 @@ def test_four_weeks_of_five_users_fire_the_condition_and_nothing_less(
     assert f"{days} days, " in ran.out
     assert f"highest peak in flight {peak}" in ran.out
     assert ("FIRED few-users" in ran.out) is fires
+
+
+def test_compare_says_what_contracts_allow_and_every_outcome(run: Cli) -> None:
+    ran = run("compare", "--case", "two-cores")
+    assert ran.code == 0
+    assert "vllm against llama-server: comparable with a declared difference" in ran.out
+    assert "weight_format: safetensors -> gguf" in ran.out
+    (pair,) = json.loads(run("compare", "--case", "two-cores", "--json").out)
+    figures = {(f["metric"], f["statistic"], f["load_point"]): f for f in pair["figures"]}
+    assert figures["output_tok_s", "value", "single"]["higher"] == "llama-server"
+    assert figures["ttft_ms", "p50", "single"]["outcome"] == "refused"
+    assert "nothing to compare" in run("compare", "--case", "nortia").out
 
 
 def test_usage_reads_a_request_log_and_says_which_days_do_not_count(run: Cli, tmp_path: Path) -> None:

@@ -33,23 +33,43 @@ def comparison_section(state: CaseState) -> None:
         everything = st.toggle(t("All figures"), key=f"compare-all-{state.case.slug}")
     compared = comparison(state, left, right, all_figures=everything)
     _contracts(compared)
+    if not compared.rows:
+        st.markdown(t("No figure of either at a load point of the plan."))
+        return
+    _table(state, compared)
+    for reason, figures in _refused(compared).items():
+        st.markdown(
+            f":material/block: **{t('refused')}** {plain(', '.join(figures))}: {plain(metrics_in_words(reason))}."
+        )
+    rows, expected = compared.by_chance
+    if rows:
+        st.caption(
+            t("{n} rows rest on ranges over a few starts. Without any difference about {k:.2g} of them would show one.",
+              n=rows, k=expected)
+        )  # fmt: skip
+    _explanations(compared)
+
+
+def _table(state: CaseState, compared: Compared) -> None:
+    """The rows that compare, with their data to take along."""
     frame = comparison_frame(compared)
     if frame.empty:
-        st.markdown(t("No figure of either at a load point of the plan."))
         return
     whose = {t(name): st.column_config.TextColumn(pinned=True) for name in ("Load point", "Figure")}
     st.dataframe(frame, hide_index=True, column_config=whose, alt=t("Two candidates figure by figure"))
     st.download_button(
-        t("CSV"), as_csv(frame), file_name=f"{state.case.slug}-{left}-{right}.csv", mime="text/csv",
+        t("CSV"), as_csv(frame), file_name=f"{state.case.slug}-{compared.left}-{compared.right}.csv", mime="text/csv",
         icon=":material/table:", on_click="ignore", key="csv-comparison",
     )  # fmt: skip
-    rows, expected = compared.by_chance
-    if rows:
-        st.caption(
-            t("{n} rows rest on ranges over a few starts. Without any difference about {k:.1f} of them would show one.",
-              n=rows, k=expected)
-        )  # fmt: skip
-    _explanations(compared)
+
+
+def _refused(compared: Compared) -> dict[str, list[str]]:
+    """Figures that do not compare, by the reason, each named once whatever the load points."""
+    found: dict[str, dict[str, None]] = {}
+    for row in compared.rows:
+        if row.outcome == "refused":
+            found.setdefault(row.because, {})[_figure(row)] = None
+    return {reason: list(figures) for reason, figures in found.items()}
 
 
 def _contracts(compared: Compared) -> None:
@@ -65,25 +85,23 @@ def _contracts(compared: Compared) -> None:
 
 
 def comparison_frame(compared: Compared) -> pd.DataFrame:
-    """One row per figure and load point: both values with their ranges, the ratio, the outcome and its reason."""
-    return pd.DataFrame([_row(compared, row) for row in compared.rows])
+    """One row per figure and load point that compares: outcome, both values with ranges, ratio, reason."""
+    return pd.DataFrame([_row(compared, row) for row in compared.rows if row.outcome != "refused"])
+
+
+def _figure(row: Comparison) -> str:
+    return metrics_in_words(METRICS[row.metric].name) + ("" if row.statistic == "value" else f" {row.statistic}")
 
 
 def _row(compared: Compared, row: Comparison) -> dict[str, str]:
-    metric = METRICS[row.metric]
-    ratio = "–" if row.ratio is None else quantity(row.ratio, "x")
-    if row.ratio_interval:
-        ratio += f" ({' – '.join(quantity(x, 'x') for x in row.ratio_interval)})"
+    unit = METRICS[row.metric].unit
+    ratio = "–" if row.ratio is None else _with_range(row.ratio, *(row.ratio_interval or (row.ratio, row.ratio)), "x")
     because = "; ".join((row.because, *row.differences))
     return {
-        t("Load point"): row.load_point,
-        t("Figure"): metrics_in_words(metric.name) + ("" if row.statistic == "value" else f" {row.statistic}"),
-        t("Outcome"): outcome_in_words(row),
-        compared.left: "–" if row.outcome == "refused" else _cell(row.left, metric.unit),
-        compared.right: "–" if row.outcome == "refused" else _cell(row.right, metric.unit),
-        t("Ratio"): ratio,
+        t("Load point"): row.load_point, t("Figure"): _figure(row), t("Outcome"): outcome_in_words(row),
+        compared.left: _cell(row.left, unit), compared.right: _cell(row.right, unit), t("Ratio"): ratio,
         t("Because"): metrics_in_words(because[:1].upper() + because[1:]),
-    }
+    }  # fmt: skip
 
 
 def outcome_in_words(row: Comparison) -> str:
@@ -98,9 +116,19 @@ def outcome_in_words(row: Comparison) -> str:
 def _cell(side: Side, unit: str) -> str:
     if side.value is None or side.low is None or side.high is None:
         return t("not measured")
-    if side.low == side.high:
-        return quantity(side.value, unit)
-    return f"{quantity(side.value, unit)} ({quantity(side.low, unit)} – {quantity(side.high, unit)})"
+    return _with_range(side.value, side.low, side.high, unit)
+
+
+def _with_range(value: float, low: float, high: float, unit: str) -> str:
+    """A value with its range, the unit once where all three share it."""
+    shown = quantity(value, unit)
+    if low == high:
+        return shown
+    ends = [quantity(x, unit) for x in (low, high)]
+    tail = f" {shown.rpartition(' ')[2]}"
+    if all(end.endswith(tail) for end in ends):
+        ends = [end.removesuffix(tail) for end in ends]
+    return f"{shown} ({' – '.join(ends)})"
 
 
 def _explanations(compared: Compared) -> None:
@@ -108,9 +136,7 @@ def _explanations(compared: Compared) -> None:
     causes: dict[str, list[str]] = {}
     for row in compared.rows:
         if row.explanation:
-            statistic = "" if row.statistic == "value" else f" {row.statistic}"
-            figure = f"{metrics_in_words(METRICS[row.metric].name)}{statistic} at {row.load_point}"
-            causes.setdefault(row.explanation, []).append(figure)
+            causes.setdefault(row.explanation, []).append(f"{_figure(row)} at {row.load_point}")
     if not causes:
         return
     with st.expander(t("What could explain it"), icon=":material/troubleshoot:"):
