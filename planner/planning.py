@@ -131,8 +131,8 @@ def make_plan(
     points: tuple[LoadPoint, ...],
     shared_contract: dict[str, str],
     declared_differences: tuple[str, ...],
-    expectations: Sequence[Evidence],
     now: datetime,
+    expectations: Sequence[Evidence] = (),
     quality: QualitySet | None = None,
 ) -> Plan:
     """Assemble the plan; each hypothesis carries what is predicted and a warning where that contradicts it."""
@@ -150,9 +150,15 @@ def make_plan(
         service_levels=requirements.service_levels(),
     )
     plan = with_points(bare, [p for w in found for p in w.points])
+    asked = plan.model_copy(update={"hypotheses": tuple(w.hypothesis for w in found)})
+    return with_skips(with_expectations(asked, expectations, now))
+
+
+def with_expectations(plan: Plan, expectations: Sequence[Evidence], now: datetime) -> Plan:
+    """The plan with what is predicted today written into each hypothesis."""
     context = Context(now=now, points=plan.points())
-    asked = tuple(with_expectation(w.hypothesis, expectations, context) for w in found)
-    return with_skips(plan.model_copy(update={"hypotheses": asked}))
+    told = tuple(with_expectation(h, expectations, context) for h in plan.hypotheses)
+    return plan.model_copy(update={"hypotheses": told})
 
 
 def with_expectation(h: Hypothesis, expectations: Sequence[Evidence], context: Context) -> Hypothesis:

@@ -65,7 +65,12 @@ def bound_tok_s(sizing: Sizing, points: Sequence[LoadPoint]) -> dict[str, float]
 
 
 def _counted(sizing: Sizing, points: Sequence[LoadPoint]) -> Iterator[tuple[str, int]]:
-    """Closed points whose requests hold as many tokens as the sizing counts, with how many are in flight."""
+    """Closed points whose requests surely hold as many tokens as the sizing counts, with how many are in flight."""
     for p in points:
-        if p.shape == "closed" and p.in_flight and p.input_tokens + p.output_tokens == sizing.context_tokens:
+        if (
+            p.shape == "closed"
+            and p.in_flight
+            and not p.free_length
+            and p.input_tokens + p.output_tokens == sizing.context_tokens
+        ):
             yield p.name, p.in_flight

@@ -16,9 +16,8 @@ from planner.hypothesis_cost import Effort
 from planner.hypothesis_edits import OWN, add, conditions_of, dependents, remove, replace
 from planner.hypothesis_order import Ordered, Prior, order, prior_of
 from planner.hypothesis_schema import Stakes
-from planner.loads import LoadPoint
 from planner.plan_budget import PlanCost, SpeedOf, plan_cost
-from planner.planning import Roles, case_of, with_expectation
+from planner.planning import Roles, case_of, with_expectations
 from planner.poc import Hypothesis, Plan
 from planner.predictions import predict
 from planner.requirements import Requirements
@@ -138,14 +137,14 @@ def change(ws: Workspace, case: str, r: Requirements, plan: Plan, id: str, words
     by = signed_by(author, "hypothesis")
     was = next((h for h in plan.hypotheses if h.id == id), None)
     changed = _hypothesis(id, words, by, was.origin if was else OWN)
-    return _save(ws, case, r, replace(plan, changed), (id,), by)
+    return _save(ws, case, r, replace(plan, changed), by)
 
 
 def add_own(ws: Workspace, case: str, r: Requirements, plan: Plan, words: Words, author: str) -> StoredPlan:
     """Store the plan with a hypothesis of one's own; raises as `change` does."""
     by = signed_by(author, "hypothesis")
     id = _next_id(plan)
-    return _save(ws, case, r, add(plan, _hypothesis(id, words, by, OWN)), (id,), by)
+    return _save(ws, case, r, add(plan, _hypothesis(id, words, by, OWN)), by)
 
 
 def add_template(ws: Workspace, case: str, r: Requirements, plan: Plan, template: str, author: str) -> StoredPlan:
@@ -156,7 +155,7 @@ def add_template(ws: Workspace, case: str, r: Requirements, plan: Plan, template
         raise InputError("the plan lacks the load point at which the speed is promised.", where="hypothesis",
                          fix="Write a condition line of your own, or draft the plan anew.")  # fmt: skip
     asked = [w._replace(hypothesis=w.hypothesis.model_copy(update={"author": by})) for w in written(template, found)]
-    return _save(ws, case, r, _with(plan, asked), tuple(w.hypothesis.id for w in asked), by)
+    return _save(ws, case, r, _with(plan, asked), by)
 
 
 def take_out(ws: Workspace, case: str, plan: Plan, id: str, author: str) -> StoredPlan:
@@ -185,15 +184,8 @@ def _next_id(plan: Plan) -> str:
     return f"OWN-{max(taken, default=0) + 1}"
 
 
-def _save(ws: Workspace, case: str, r: Requirements, plan: Plan, touched: tuple[str, ...], by: str) -> StoredPlan:
-    """Store a plan after what is predicted for the touched hypotheses was written into them."""
+def _save(ws: Workspace, case: str, r: Requirements, plan: Plan, by: str) -> StoredPlan:
+    """Store a plan after what is predicted today was written into its hypotheses."""
     favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
-    expected = predict(load_sizing(ws, r, by_team=True), favourite, _loads(plan), now())
-    context = Context(now=now(), points=plan.points())
-    told = tuple(with_expectation(h, expected, context) if h.id in touched else h for h in plan.hypotheses)
-    return save_plan(ws, case, plan.model_copy(update={"hypotheses": told}), by)
-
-
-def _loads(plan: Plan) -> tuple[LoadPoint, ...]:
-    """Points whose speed the sizing speaks of: answers of their own length take what a grammar leaves."""
-    return tuple(p for p in plan.load_points if not p.free_length)
+    expected = predict(load_sizing(ws, r, by_team=True), favourite, plan.load_points, now())
+    return save_plan(ws, case, with_expectations(plan, expected, now()), by)

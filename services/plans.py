@@ -17,7 +17,7 @@ from planner.launch import LaunchPlan, launch
 from planner.offered import offered_elsewhere, run_points, with_offered
 from planner.plan_budget import PlanCost
 from planner.plan_trim import Lost
-from planner.planning import Roles, candidate_of, load_points, make_plan
+from planner.planning import Roles, candidate_of, load_points, make_plan, with_expectations
 from planner.poc import Plan, PlanCandidate, plan_from_yaml
 from planner.predictions import bound_tok_s, predict
 from planner.proposals import propose, take_in, taken_in
@@ -160,11 +160,11 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
         points=points,
         shared_contract=_shared(r, choices),
         declared_differences=tuple(dict.fromkeys((*declared, *choices.declared))),
-        expectations=predict(expected, roles.favourite, points, now()),
         now=now(),
         quality=shipped_quality_set(),
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
     plan, lost = _with_own_hypotheses(ws, case_slug, take_in(plan, taken)), tuple[Lost, ...]()
+    plan = with_expectations(plan, predict(expected, roles.favourite, plan.load_points, now()), now())
     if choices.budget_min is not None:
         cut = trimmed(ws, r, plan, choices.budget_min)
         plan, lost = cut.plan, cut.lost
