@@ -1,4 +1,4 @@
-"""The terminal entry: size, score, plan, launch, take-in, verdicts, usage, adr, catalog. The same calls as the pages.
+"""The terminal entry: size, score, plan, launch, take-in, enter, verdicts, usage, adr ... The same calls as the pages.
 
 Exit codes: 0 all well, 1 something fails or is broken, 2 the input was wrong (one sentence on stderr).
 """
@@ -32,6 +32,7 @@ from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
 from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_comparison
 from ui.engine_terminal import print_score, score_json
+from ui.enter_terminal import ENTER_ARGUMENTS, ENTER_EXAMPLE, enter_and_print
 from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.next_terminal import next_json, print_next
@@ -146,6 +147,15 @@ def take_in(ws: Workspace, args: argparse.Namespace) -> int:
         say(f"BROKEN {broken.error}")
     _fired(arrived)
     return FAILS if arrived.broken else OK
+
+
+def enter(ws: Workspace, args: argparse.Namespace) -> int:
+    """Figures out of a sheet, as entered by a named person; exit code 2 when a row is refused and not left out."""
+    arrived = enter_and_print(ws, args, required(ws, args.case)[0])
+    if arrived is None:
+        return OK if args.dry_run else BAD_INPUT
+    _fired(arrived)
+    return OK
 
 
 def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
@@ -290,6 +300,8 @@ COMMANDS: tuple[Command, ...] = (
             (CASE, *LAUNCH_ARGUMENTS, JSON)),
     Command("take-in", take_in, "take in result bundles, a folder or a .zip", "take-in --case nortia results/", (
         CASE, BY, Argument("path", {"type": Path, "metavar": "PATH", "help": "folder that bench wrote to, or .zip"}))),
+    Command("enter", enter, "figures by hand out of a sheet: units, headings and repeats are read, nothing is guessed",
+            ENTER_EXAMPLE, (CASE, *ENTER_ARGUMENTS)),
     Command("verdicts", verdicts, "hypotheses and flip conditions today; exit code 1 when one fails or fired",
             "verdicts --case nortia --json", (CASE, JSON)),
     Command("compare", compare, "every two candidates figure by figure; exit code 1 when contracts refuse it",

@@ -33,10 +33,11 @@ NOTHING_STATED = Stated()
 
 
 class Pasted(NamedTuple):
-    """Figures in base units, a sentence for each row that is refused, and what a person should look at."""
+    """Figures in base units; sentences on rows that are refused, columns that are left out, and what looks odd."""
 
     rows: tuple[Filled, ...]
     refused: tuple[str, ...]
+    left_out: tuple[str, ...]
     findings: tuple[str, ...]
 
 
@@ -61,7 +62,7 @@ def figures_of(
     must_be_one_clock(sheet, columns)
     rows, numbered = as_repeats(rows)
     left = [f"{text!r} is left out: {c.why}" for text, c in zip(sheet.headings, columns, strict=True) if c.why]
-    return Pasted(tuple(rows), tuple(refused), (*left, *numbered, *odd_latencies(rows)))
+    return Pasted(tuple(rows), tuple(refused), tuple(left), (*numbered, *odd_latencies(rows)))
 
 
 class _Reader:

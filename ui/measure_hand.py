@@ -45,7 +45,7 @@ def section(ws: Workspace, state: CaseState) -> None:
     with shown_errors():
         rows = pasted_rows(plan, key) if how == "paste" else _filled(plan, key)
     a, b, c = st.columns(3)
-    by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{slug}")
+    by = a.text_input(t("Measured by"), value=author(), key=f"hand-by-{slug}-{author()}")
     source = b.text_input(t("From"), placeholder=t("log, sheet or message"), key=f"hand-from-{slug}-{version}")
     day = c.date_input(t("Day of the run"), value=now().date(), max_value=now().date(), format="YYYY-MM-DD",
                        help=t("A date in the sheet comes before it."))  # fmt: skip

@@ -66,7 +66,7 @@ def _columns(sheet: Sheet, key: str) -> tuple[Heading, ...]:
             }
         )  # fmt: skip
         edited = st.data_editor(
-            shown, key=key, hide_index=True, disabled=["heading", "example", "why"],
+            shown, key=key, hide_index=True, height="content", placeholder="–", disabled=["heading", "example", "why"],
             column_config={
                 "heading": st.column_config.TextColumn(t("Heading")),
                 "example": st.column_config.TextColumn(t("Example")),
@@ -91,8 +91,8 @@ def _looked_at(pasted: Pasted, key: str) -> tuple[Filled, ...]:
     if pasted.rows:
         st.markdown(t("{n} figures, as they will be stored:", n=len(pasted.rows)))
         st.dataframe(
-            figures_frame(pasted.rows), hide_index=True, height="content" if len(pasted.rows) < SHOWN else 400,
-            alt=t("Figures in base units, to be stored"),
+            figures_frame(pasted.rows), hide_index=True, placeholder="–",
+            height="content" if len(pasted.rows) < SHOWN else 400, alt=t("Figures in base units, to be stored"),
         )  # fmt: skip
     if not pasted.refused:
         return pasted.rows

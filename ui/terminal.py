@@ -61,6 +61,14 @@ def read_text(path: Path) -> str:
         raise InputError("is not UTF-8 text.", where=str(path), fix="Save it as UTF-8.") from None
 
 
+def read_bytes(path: Path) -> bytes:
+    """A file as it is; raises InputError."""
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        raise InputError(f"cannot be read: {e.strerror}.", where=str(path), fix="Check the path.") from None
+
+
 def you() -> str:
     """The name of the account that runs the command."""
     try:

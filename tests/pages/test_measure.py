@@ -64,7 +64,7 @@ def test_a_pasted_table_is_shown_in_base_units_before_it_is_stored(launch: Launc
     app = pasting(launch, SHEET)
     assert "row 2: unknown candidate ''" in text(app).replace("\\", "")  # the sheet names none: nothing can be stored
     assert next(b for b in app.button if b.label == "Store these figures").disabled
-    assert "'tok/s' is left out: per user, or in total?" in text(app).replace("\\", "")
+    assert "per user, or in total?" in next(d.value for d in app.dataframe if "why" in d.value)["why"].tolist()
     app = store(app)
     assert not app.exception
     assert "1 figures are stored, as entered by Kim." in text(app)

@@ -33,7 +33,7 @@ def test_a_row_becomes_figures_in_base_units_at_the_plans_load_point():
         ABOUT._replace(metric="ttft_ms", statistic="p95", value=349.0),
         ABOUT._replace(metric="output_tok_s", statistic="value", value=1234.5),
     )
-    assert (got.refused, got.findings) == ((), ())
+    assert got[1:] == ((), (), ())
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_latency_without_a_unit_is_not_guessed():
 
 def test_columns_that_are_not_understood_are_listed_and_mapped_by_hand():
     sheet = read_sheet("what\twho\tspeed of it\tmemo\n8\tvllm\t31\tx")
-    found = pasted("what\twho\tspeed of it\tmemo\tTTFT p95 (ms)", "8\tvllm\t31\tx\t40").findings
+    found = pasted("what\twho\tspeed of it\tmemo\tTTFT p95 (ms)", "8\tvllm\t31\tx\t40").left_out
     assert found[0] == "'what' is left out: 'what' is no heading that is known here"
     by_hand = [Heading("in_flight"), Heading("candidate"), Heading("user_tok_s p5", "tok/s"), Heading("left out")]
     got = figures_of(sheet, by_hand, PLAN, Stated(input_tokens=512, output_tokens=128))
@@ -108,7 +108,7 @@ def test_columns_that_are_not_understood_are_listed_and_mapped_by_hand():
 
 def test_the_second_column_of_the_same_thing_is_left_out():
     got = pasted(HEAD + "\tTTFT p95 (ms)", ROW + "\t349")
-    assert got.findings == ("'TTFT p95 (ms)' is left out: another column holds this already",)
+    assert got.left_out == ("'TTFT p95 (ms)' is left out: another column holds this already",)
 
 
 def test_starts_and_repeats_keep_their_numbers():
