@@ -176,11 +176,8 @@ class BatchLimit(Frozen):
     reason: str
 
 
-def batch_limit(knee: Knee, evidence: Mapping[str, Evidence], contracts: Mapping[str, Contract]) -> BatchLimit:
-    """The recommended --max-num-seqs from a closed sweep: the knee, or the smaller limit that it was measured under.
-
-    `evidence` by id, to find the contract that the knee's figures were taken under.
-    """
+def batch_limit(knee: Knee, evidence: Iterable[Evidence], contracts: Mapping[str, Contract]) -> BatchLimit:
+    """The recommended --max-num-seqs from a closed sweep: the knee, or the smaller limit that it was measured under."""
     if knee.at is None:
         failing = knee.fails_at
         if failing is None:
@@ -190,7 +187,9 @@ def batch_limit(knee: Knee, evidence: Mapping[str, Evidence], contracts: Mapping
             reason=f"No limit helps: {in_words('closed', failing.amount)} breaks a level already.",
         )
     n = int(knee.at.amount)
-    limits = [limit for i in knee.at.verdict.used if (limit := _limit_of(evidence.get(i), contracts))]
+    used = set(knee.at.verdict.used)
+    here = [e for e in Known.of(evidence).at_point(knee.at.point) if e.id in used]
+    limits = [limit for e in here if (limit := _limit_of(e, contracts))]
     if limits and max(limits) < n:
         return BatchLimit(
             max_num_seqs=max(limits),
@@ -207,7 +206,7 @@ def batch_limit(knee: Knee, evidence: Mapping[str, Evidence], contracts: Mapping
     )  # fmt: skip
 
 
-def _limit_of(e: Evidence | None, contracts: Mapping[str, Contract]) -> int | None:
-    contract = contracts.get(e.contract or "") if e else None
+def _limit_of(e: Evidence, contracts: Mapping[str, Contract]) -> int | None:
+    contract = contracts.get(e.contract or "")
     stated = contract.stated().get("max_num_seqs", "") if contract else ""
     return int(stated) if stated.isdigit() else None

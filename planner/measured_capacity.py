@@ -7,7 +7,7 @@ second: units by the knee of the open loop at a target utilisation (planner/requ
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from statistics import median
 from typing import Literal
 
@@ -15,6 +15,7 @@ from planner.conditions import Evidence, Kind
 from planner.deciding import per_start
 from planner.frozen import Frozen
 from planner.knee import Knee, in_words
+from planner.known import Known
 from planner.request_rate import offered_rate
 from planner.requirements import Requirements
 from planner.scaling import units_for_rate
@@ -82,13 +83,14 @@ class UnitsMeasured(Frozen):
 
 
 def unit_capacity(
-    candidate: str, closed: Knee | None, open_: Knee | None, evidence: Sequence[Evidence],
+    candidate: str, closed: Knee | None, open_: Knee | None, evidence: Iterable[Evidence],
     service_levels: str | None = None,
 ) -> UnitCapacity:  # fmt: skip
     """What one unit serves, from the knees of a candidate and the speeds seen there.
 
     `service_levels` is the hash of the levels that the knees keep: goodput under others is another figure.
     """
+    evidence = Known.of(evidence)
     rate = _amount(open_)
     done, good = (_seen(open_, m, evidence, service_levels) for m in ("request_rate", "goodput"))
     users = _amount(closed)
@@ -114,8 +116,8 @@ def _seen(
         return None
     found = [
         e
-        for e in evidence
-        if (e.metric, e.candidate, e.load_point, e.kind) == (metric, knee.candidate, knee.at.point, knee.kind)
+        for e in Known.of(evidence).at(metric, knee.at.point)
+        if (e.candidate, e.kind) == (knee.candidate, knee.kind)
         and e.valid
         and (metric != "goodput" or (service_levels and e.service_levels == service_levels))
     ]

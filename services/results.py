@@ -9,6 +9,7 @@ from planner.calibration import Calibration
 from planner.conditions import Condition
 from planner.cost import Cost, cost
 from planner.errors import InputError
+from planner.hypothesis_case import ADDED_POINTS
 from planner.knee import BatchLimit, Knee, Sweep, batch_limit, find_knee, sweeps
 from planner.loads import LoadPoint
 from planner.measured_capacity import UnitCapacity, UnitsMeasured, unit_capacity, units_measured
@@ -22,7 +23,7 @@ from services.workspace import Workspace
 
 
 class CandidateResult(NamedTuple):
-    """What is known of one candidate: its knees that are decided, the first of each way being what capacity rests on.
+    """What is known of one candidate: its decided knees, the first of each way being what capacity rests on.
 
     `cost` is per million output tokens at the knee; None where no total speed is known there.
     """
@@ -90,20 +91,21 @@ def _candidate(
     closed, open_ = (next((k for k in knees if k.way == way), None) for way in ("closed", "open"))
     unit = unit_capacity(candidate, closed, open_, state.evidence, levels_hash(levels))
     units = tuple(units_measured(r, unit, users, utilisation) for users in _peak(r))
-    by_id = {e.id: e for e in state.evidence}
     return CandidateResult(
         candidate=candidate, knees=tuple(knees), unit=unit, units=units,
-        limit=batch_limit(closed, by_id, state.context.contracts) if closed else None,
+        limit=batch_limit(closed, state.evidence, state.context.contracts) if closed else None,
         cost=_cost(ws, state, r, unit, units[-1], utilisation) if unit.output_tok_s else None,
     )  # fmt: skip
 
 
 def _knees(state: CaseState, candidate: str, levels: Sequence[Condition]) -> list[Knee]:
-    """One knee a sweep, what has the case's own lengths first."""
+    """One knee a sweep: the sweep with the most loads decided first, of two alike the one with the case's lengths."""
     known = known_points(state)
     context = state.context.model_copy(update={"points": known})
-    ordered = sorted(sweeps(known.values()), key=lambda s: not _of_this_case(s, state))
-    return [find_knee(candidate, sweep, levels, state.evidence, context) for sweep in ordered]
+    rungs = [p for p in known.values() if p.name not in ADDED_POINTS]
+    own_first = sorted(sweeps(rungs), key=lambda s: not _of_this_case(s, state))
+    knees = [find_knee(candidate, sweep, levels, state.evidence, context) for sweep in own_first]
+    return sorted(knees, key=lambda k: -sum(step.verdict.decided for step in k.steps))
 
 
 def _of_this_case(sweep: Sweep, state: CaseState) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from planner.conditions import Evidence, Kind, Verdict
+from planner.hypothesis_case import ADDED_POINTS
+from planner.knee import amount_of
 from planner.metrics import METRICS, quantity
 from services.foreign import Seen
 from services.results import known_points
@@ -15,20 +17,8 @@ from services.verdicts import CaseState
 from ui.text import t
 
 SPEEDS = {"user_tok_s": "p5", "output_tok_s": "value"}
-COLUMNS = [
-    "metric",
-    "statistic",
-    "candidate",
-    "kind",
-    "series",
-    "point",
-    "amount",
-    "value",
-    "low",
-    "high",
-    "n",
-    "valid",
-]
+COLUMNS = ["metric", "statistic", "candidate", "kind", "series", "point", "amount", "value", "low", "high", "n",
+           "valid"]  # fmt: skip
 
 
 def planned_loads(state: CaseState) -> dict[str | None, tuple[str | None, str]]:
@@ -50,13 +40,14 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
 
     `wanted` names the statistics per metric. Invalid figures are kept apart by `valid`.
     """
-    batch = {p.name: p.in_flight for p in state.plan.load_points if p.in_flight} if state.plan else {}
+    points = state.plan.load_points if state.plan else ()
+    batch = {p.name: amount_of(p) for p in points if p.shape == "closed" and p.name not in ADDED_POINTS}
     return _grouped(state, wanted, batch).rename(columns={"amount": "batch"})
 
 
 def rate_frame(state: CaseState, metric: str, statistic: str) -> pd.DataFrame:
     """One figure against the rate that was offered, valid and seen: candidate, kind, series, rate, value, range, n."""
-    rates = {p.name: p.rate_per_s for p in known_points(state).values() if p.shape == "open" and p.rate_per_s}
+    rates = {name: amount_of(p) for name, p in known_points(state).items() if p.shape == "open"}
     frame = _grouped(state, {metric: (statistic,)}, rates).rename(columns={"amount": "rate"})
     return frame[frame.valid & frame.kind.isin([k.value for k in SEEN])]
 

@@ -129,20 +129,20 @@ def test_points_of_other_lengths_and_arrivals_are_other_sweeps() -> None:
 def test_the_limit_is_the_knee_and_says_that_the_next_one_waits() -> None:
     evidence = [at(1, 300), at(8, 900), at(16, 9000)]
     knee = closed_knee([1, 8, 16], evidence)
-    limit = batch_limit(knee, {e.id: e for e in evidence}, {CONTRACT.full_hash(): CONTRACT})
+    limit = batch_limit(knee, evidence, {CONTRACT.full_hash(): CONTRACT})
     assert limit.max_num_seqs == 8
     assert "request 9 waits" in limit.reason
 
 
 def test_more_in_flight_than_the_limit_it_was_measured_under_recommends_that_limit() -> None:
     evidence = [at(32, 900)]  # under max_num_seqs 16: 16 ran, 16 waited
-    limit = batch_limit(closed_knee([32], evidence), {e.id: e for e in evidence}, {CONTRACT.full_hash(): CONTRACT})
+    limit = batch_limit(closed_knee([32], evidence), evidence, {CONTRACT.full_hash(): CONTRACT})
     assert limit.max_num_seqs == 16
 
 
 @pytest.mark.parametrize(("evidence", "reason"), [([at(1, 9000)], "No limit helps"), ([], "No load is decided")])
 def test_no_limit_where_nothing_keeps_the_levels(evidence: list[Evidence], reason: str) -> None:
-    limit = batch_limit(closed_knee([1], evidence), {e.id: e for e in evidence}, {})
+    limit = batch_limit(closed_knee([1], evidence), evidence, {})
     assert limit.max_num_seqs is None
     assert limit.reason.startswith(reason)
 
