@@ -321,7 +321,10 @@ def test_verdicts_exit_with_1_when_a_hypothesis_fails(run: Cli) -> None:
     found = {h["id"]: h["state"] for h in json.loads(ran.out)["hypotheses"]}
     assert found["H4"] == "fails"
     assert {found[h] for h in ("H1", "H2", "H3", "H5", "H6-1")} == {"unmeasured"}
-    assert "8.13 s" in run("verdicts", "--case", "nortia").out
+    first = json.loads(ran.out)["measure_next"][0]
+    assert (first["candidate"], first["load_point"], first["could"]) == ("vllm", "single", "end the plan")
+    told = run("verdicts", "--case", "nortia").out
+    assert "8.13 s" in told and "Measure next" in told and "vllm at single" in told
 
 
 @pytest.mark.parametrize(("peak", "days", "fires"), [(5, 28, True), (6, 28, False), (5, 20, False)])

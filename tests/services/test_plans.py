@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.contract_edit import Edit
 from planner.errors import InputError, SchemaTooNew
 from planner.offered import run_points
 from planner.poc import plan_from_yaml, plan_to_yaml
@@ -131,3 +132,54 @@ def test_a_proposal_that_the_case_no_longer_makes_is_left_out(shipped, state):
     settled = state.requirements.model_copy(update={"shared_prefix_share": 0.0})
     plan = draft_plan(shipped, CASE, settled, PlanChoices(proposals=("P-sglang-prefix",))).plan
     assert not [h for h in plan.hypotheses if h.id.startswith("P-")]
+
+
+def test_the_sample_sizes_follow_from_the_levels_percentiles(shipped, state):
+    # p99: 0.99^299 < 0.05, so 100 counted requests in each of three starts; a closed loop's first two rounds on top
+    strict = state.requirements.model_copy(update={"ttft_percentile": 99})
+    assert draft_plan(shipped, CASE, strict).plan.point("parallel-16").requests == 100 + 2 * 16
+    assert draft_plan(shipped, CASE, strict, PlanChoices(starts=5)).plan.point("parallel-16").requests == 60 + 2 * 16
+
+
+def test_what_the_contract_states_by_hand_is_in_the_command_and_comes_back_from_the_plan(shipped, state):
+    edits = (Edit("vllm", "max_model_len", "8192"), Edit("vllm", "image", "vllm/vllm-openai:v0.33.0"))
+    stated = PlanChoices(contract=edits, declared=("prefix_caching",))
+    plan = draft_plan(shipped, CASE, state.requirements, stated).plan
+    command = plan.candidates[0].launch.command
+    assert command[command.index("--max-model-len") + 1] == "8192"
+    assert plan.candidates[0].contract["image"] == "vllm/vllm-openai:v0.33.0"
+    assert plan.declared_differences == ("weight_format", "quantization", "prefix_caching")
+    assert choices_of(plan_from_yaml(plan_to_yaml(plan))).contract == edits
+    save_plan(shipped, state.case.id, plan, "Kim")
+    again = draft_plan(shipped, CASE, state.requirements, choices_of(case_state(shipped, CASE).plan))
+    assert again.plan.sha256() == plan.sha256()
+    assert again.contracts["vllm"]["max_model_len"] == "4096"  # as derived, to go back to
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("max_model_len: '4096'", "max_model_len: '2048'", r"vllm, max_model_len: 2,048 .* 3,596 \+ 500 .* at single"),
+        ("max_num_seqs: '50'", "max_num_seqs: '8'", "vllm, max_num_seqs: 8 at once .* 16 in flight at parallel-16"),
+    ],
+)
+def test_a_plan_whose_points_contradict_its_contract_is_refused(shipped, state, old, new, message):
+    text = state.stored_plan.body.decode()
+    assert old in text
+    with pytest.raises(InputError, match=f"plan.yaml: candidate {message}"):
+        upload_plan(shipped, state.case.id, "plan.yaml", text.replace(old, new, 1), "Kim")
+    with pytest.raises(InputError, match=f"plan: candidate {message}"):
+        save_plan(shipped, state.case.id, plan_from_yaml(text.replace(old, new, 1)), "Kim")
+    assert case_state(shipped, CASE).stored_plan == state.stored_plan
+
+
+def test_a_plan_cannot_ask_of_a_candidate_what_it_skips(shipped, state):
+    text = state.stored_plan.body.decode()
+    at = text.index("load_points:")
+    skipping = text[:at] + "  skips: [single]\n" + text[at:]
+    with pytest.raises(InputError, match="hypothesis H1: it asks for ollama at single, which ollama skips"):
+        upload_plan(shipped, state.case.id, "plan.yaml", skipping, "Kim")
+    with pytest.raises(
+        InputError, match=r"skips of candidate ollama: unknown load point 'singel'.*Did you mean 'single'"
+    ):
+        upload_plan(shipped, state.case.id, "plan.yaml", skipping.replace("[single]", "[singel]"), "Kim")

@@ -1,0 +1,114 @@
+"""Minutes and tokens of a plan, worked out on paper for a server whose step takes 10.02 ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.asking import tail_reserve
+from bench.inputs import NO_INPUTS
+from bench.runner import jobs_of
+from planner.loads import LoadPoint
+from planner.plan_budget import STARTUP_S, plan_cost, predicted_setting, tail_requests
+from planner.poc import Launch, Stop
+from tests.planner.planned import FAST, LADDER, STEP_S, candidate, closed, plan, speed_of
+
+
+def cost_at(point: LoadPoint, **more: object):
+    one = {"name": "A", "points": (point.name,)}
+    alone = plan(load_points=(point,), stages=(one,), hypotheses=(), candidates=(candidate("fast", "favourite"),),
+                 starts=1, repeats=1, **more)  # fmt: skip
+    return plan_cost(alone, speed_of).points[0]
+
+
+def test_one_request_after_another_takes_its_tokens_times_a_step():
+    # 20 requests x 100 tokens x 10.02 ms
+    assert cost_at(closed(1)).seconds == pytest.approx(20 * 100 * STEP_S)
+
+
+def test_a_closed_loop_is_kept_up_by_one_more_request_a_slot():
+    # 20 + 4 in 4 slots: 6 rounds of 100 tokens
+    found = cost_at(closed(4))
+    assert found.seconds == pytest.approx(6 * 100 * STEP_S)
+    assert (found.prompt_tokens, found.output_tokens) == (24 * 50, 24 * 100)
+
+
+def test_two_rounds_of_warm_up_come_before_it():
+    found = cost_at(closed(4, warmup_requests=4))
+    assert found.seconds == pytest.approx((6 + 2) * 100 * STEP_S)
+    assert found.output_tokens == (24 + 8) * 100
+
+
+def test_an_open_loop_takes_as_long_as_it_sends_and_its_last_answer():
+    # 20 requests at 0.5/s, and 100 tokens of the last
+    point = LoadPoint(name="peak", shape="open", rate_per_s=0.5, input_tokens=50, output_tokens=100, requests=20,
+                      warmup_requests=0)  # fmt: skip
+    assert cost_at(point).seconds == pytest.approx(40 + 100 * STEP_S)
+
+
+def test_a_server_that_cannot_keep_up_takes_longer_than_the_sending():
+    # one at a time by its contract: 20 x 1.002 s, though all were sent within 2 s
+    point = LoadPoint(name="peak", shape="open", rate_per_s=10, input_tokens=50, output_tokens=100, requests=20,
+                      warmup_requests=0)  # fmt: skip
+    one = candidate("fast", "favourite", contract={"max_num_seqs": "1"})
+    alone = plan(load_points=(point,), stages=({"name": "A", "points": ("peak",)},), hypotheses=(), candidates=(one,))
+    assert plan_cost(alone, speed_of).points[0].seconds == pytest.approx(20 * 100 * STEP_S)
+
+
+def test_each_candidate_is_counted_at_its_own_speed():
+    found = plan_cost(plan(), speed_of)
+    single = {p.candidate: p.seconds for p in found.points if p.point == "single"}
+    # 16 GB instead of 8: 20.02 ms a step
+    assert single["slow"] / single["fast"] == pytest.approx(20.02 / 10.02)
+
+
+def test_starts_stages_and_repeats_multiply():
+    found = plan_cost(plan(), speed_of)
+    assert all(p.times == 4 * 2 for p in found.points)
+    # 2 candidates x 2 stages x 4 starts of five minutes
+    assert found.start_minutes == 2 * 2 * 4 * STARTUP_S / 60
+    assert found.minutes == pytest.approx(found.minutes_of("fast") + found.minutes_of("slow"))
+
+
+def test_an_attached_server_has_one_start_that_takes_no_time():
+    attached = candidate("fast", "favourite", launch=Launch())
+    found = plan_cost(plan(candidates=(attached,), hypotheses=()), speed_of)
+    assert found.start_minutes == 0
+    assert {p.times for p in found.points} == {2}
+
+
+def test_the_rule_of_a_stage_limits_the_batch_behind_it():
+    # 90 tok/s are kept at every rung by the fast server (99.8), at none by the slow one (50): 16 and 1
+    p = plan()
+    assert [predicted_setting(p, c, p.stages[1], speed_of) for c in p.candidates] == [16, 1]
+    busy = {x.candidate: x.seconds for x in plan_cost(p, speed_of).points if x.point == "busy"}
+    assert busy["slow"] == pytest.approx(20 * 100 * 0.02002)  # one after another; no tail below two rounds
+
+
+def test_a_point_ends_at_the_plans_limit():
+    found = cost_at(closed(1), stop=Stop(max_point_s=10))
+    assert (found.seconds, found.ends) == (10, "stop rule")
+
+
+def test_without_a_prediction_the_limit_is_counted_and_said():
+    found = plan_cost(plan(), lambda c, p: None)
+    assert {p.ends for p in found.points} == {"no prediction"}
+    assert {p.seconds for p in found.points} == {900.0}
+
+
+def test_a_skipped_point_is_neither_counted_nor_run():
+    skipping = candidate("slow", "baseline", skips=("busy", "spare"))
+    p = plan(candidates=(candidate("fast", "favourite"), skipping))
+    assert {x.stage for x in plan_cost(p, speed_of).starts if x.candidate == "slow"} == {"A"}
+    assert {j.stage.name for j in jobs_of(p) if j.candidate.id == "slow"} == {"A"}
+    assert {j.stage.name for j in jobs_of(p) if j.candidate.id == "fast"} == {"A", "B"}
+
+
+@pytest.mark.parametrize("point", [*LADDER, closed(8, requests=16), closed(8, requests=17)], ids=lambda p: p.name)
+def test_the_tail_is_that_of_the_instrument(point):
+    assert tail_requests(point) == tail_reserve(point, NO_INPUTS)
+
+
+def test_the_prediction_is_asked_at_the_points_own_lengths():
+    seen = []
+    plan_cost(plan(), lambda c, p: seen.append((p.input_tokens, p.output_tokens)) or FAST)
+    assert set(seen) == {(50, 100)}
