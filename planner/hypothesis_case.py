@@ -14,6 +14,7 @@ SHARED, JSON, INTERFERENCE, QUALITY = "shared-prefix", "json", "interference", "
 ADDED_POINTS = frozenset({SHARED, JSON, INTERFERENCE, QUALITY})
 ASSUMED_SHARE = 0.6  # planner.weighting: from here on the shared prefix counts in full
 INTERFERENCE_AT_S = 10.0  # victims decode by then, and their quiet gaps are the yardstick
+INTERFERENCE_AT_SHARE = 0.25  # of the time at the promised speed: up to four times as fast, victims are still there
 AGGRESSORS = 2
 VICTIM_INPUT_TOKENS = 512  # short, so that what a victim waits for is not its own prompt
 # A small record as internal tools ask for; every answer of the point is to fit it.
@@ -112,13 +113,15 @@ def json_point(case: Case) -> tuple[LoadPoint, ...]:
 def interference_point(case: Case) -> tuple[LoadPoint, ...]:
     """The regular number of users decodes, and prompts as long as the context allows come in between."""
     regular = case.regular_point
+    rounds = regular.requests / (regular.in_flight or 1)
+    long_s = rounds * regular.output_tokens / case.r.user_tok_s_promise
     aggressor = LoadPoint.model_fields["aggressor_output_tokens"].default
     return (
         LoadPoint(
             name=INTERFERENCE, shape="interference", in_flight=regular.in_flight,
             input_tokens=min(regular.input_tokens, VICTIM_INPUT_TOKENS), output_tokens=regular.output_tokens,
             requests=regular.requests, warmup_requests=regular.warmup_requests, aggressors=AGGRESSORS,
-            aggressor_at_s=INTERFERENCE_AT_S,
+            aggressor_at_s=float(f"{min(INTERFERENCE_AT_S, INTERFERENCE_AT_SHARE * long_s):.3g}"),
             aggressor_input_tokens=max(1, case.r.context_tokens - aggressor),
         ),
     )  # fmt: skip
