@@ -9,6 +9,7 @@ number (the last number of the answer, within `tolerance`, 0 unless stated).
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -86,7 +87,7 @@ def item_of(row: dict[str, Any], where: str) -> Item:
         check_schema(wanted, where=where)
     elif kind == "number":
         if not _is_number(wanted) or not _is_number(tolerance) or tolerance < 0:
-            raise InputError("number and tolerance are numbers, tolerance not below 0.", where=where)
+            raise InputError("number and tolerance are finite numbers, tolerance not below 0.", where=where)
     elif not isinstance(wanted, str) or not wanted:
         raise InputError(f"{kind} takes a text.", where=where)
     elif kind == "regex":
@@ -100,4 +101,4 @@ def item_of(row: dict[str, Any], where: str) -> Item:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

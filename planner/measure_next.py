@@ -16,6 +16,7 @@ from planner.condition_line import EVERY_POINT
 from planner.conditions import STANDING, Condition, Evidence, More, State, Verdict
 from planner.hypothesis_cost import Run, effort
 from planner.hypothesis_schema import Hypothesis, Stakes
+from planner.known import Known
 from planner.metrics import Level
 from planner.plan_budget import PlanCost
 from planner.poc import Plan
@@ -117,8 +118,10 @@ def measure_next(
     plan: Plan, asked: Iterable[Asked], evidence: Iterable[Evidence], cost: PlanCost | None = None
 ) -> tuple[Next, ...]:
     """Order what is still open by what it could change; `cost` is the plan's, where it is known."""
-    seen: _Seen = {(e.metric, e.candidate, e.load_point) for e in evidence if e.valid and e.kind in STANDING}
-    needs = [need for a in asked for need in _needs(plan, a, seen)]
+    wanted = tuple(asked)
+    figures = Known.of(evidence).of_metric(*{_seen_as(c) for a in wanted for c in a.conditions})
+    seen: _Seen = {(e.metric, e.candidate, e.load_point) for e in figures if e.valid and e.kind in STANDING}
+    needs = [need for a in wanted for need in _needs(plan, a, seen)]
     groups: dict[tuple[str, str], list[_Need]] = {}
     for need in needs:
         groups.setdefault((need.candidate, need.point), []).append(need)
@@ -135,6 +138,11 @@ def measure_next(
                 order.get(n.candidate, len(order)), points.get(n.point, -1), n.candidate, n.point)  # fmt: skip
 
     return tuple(sorted(found, key=place))
+
+
+def _seen_as(condition: Condition) -> str:
+    """The metric that a run gives for a condition."""
+    return "pass_rate" if condition.of.paired else condition.metric
 
 
 def _needs(plan: Plan, a: Asked, seen: _Seen) -> Iterator[_Need]:
@@ -170,9 +178,8 @@ def _candidates(plan: Plan, condition: Condition, point: str, seen: _Seen) -> tu
         return ()
     if condition.of.level is Level.DEMAND:
         return ("",)
-    metric = "pass_rate" if condition.of.paired else condition.metric
     sides = tuple(c for c in (condition.candidate, condition.over) if c) or tuple(c.id for c in plan.candidates)
-    lacking = tuple(c for c in sides if (metric, c, point or None) not in seen)
+    lacking = tuple(c for c in sides if (_seen_as(condition), c, point or None) not in seen)
     return lacking or sides
 
 

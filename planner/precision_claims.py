@@ -6,6 +6,7 @@ Quantization changes the model. Whatever prints such a claim prints what this mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import combinations
 from typing import NamedTuple
 
@@ -62,14 +63,16 @@ def warnings_among(
 ) -> tuple[str, ...]:
     """A warning for each two candidates whose speeds stand side by side in different precisions."""
     pieces = tuple(evidence)
-    newest: dict[str, Contract] = {}
-    for e in sorted(speeds, key=lambda e: (e.at, e.id)):
+    newest: dict[str, tuple[datetime, str, Contract]] = {}
+    for e in speeds:
         contract = contracts.get(e.contract or "")
         if e.candidate and contract and e.kind in STANDING and METRICS[e.metric].unit in SPEED_UNITS:
-            newest[e.candidate] = contract
+            known = newest.get(e.candidate)
+            if known is None or (e.at, e.id) > known[:2]:
+                newest[e.candidate] = (e.at, e.id, contract)
     found = []
     for left, right in combinations(sorted(newest), 2):
-        found.append(warning_for(left, right, crossing(newest[left], newest[right]), pieces, contracts))
+        found.append(warning_for(left, right, crossing(newest[left][-1], newest[right][-1]), pieces, contracts))
     return tuple(w for w in found if w)
 
 
