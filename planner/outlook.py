@@ -25,8 +25,9 @@ def outlook(sizing: Sizing, r: Requirements) -> str:
     against = next((kind for kind in KINDS if speeds[kind] < r.user_tok_s_promise), None)
     if against is None:
         return ""
-    each = ", ".join(f"{quantity(speeds[kind], 'tok/s')} {words}" for kind, (_, words) in _AGAINST.items())
+    how_likely, by = _AGAINST[against]
     return (
-        f'The outcome "{NO_CANDIDATE}" {_AGAINST[against][0]}. At {users} users one unit gives each {each}; '
-        f"{quantity(r.user_tok_s_promise, 'tok/s')} are promised. {sizing.sentence}"
+        f'The outcome "{NO_CANDIDATE}" {how_likely}. At {users} users one unit gives each '
+        f"{quantity(speeds[against], 'tok/s')} {by}, {quantity(r.user_tok_s_promise, 'tok/s')} are promised. "
+        f"{sizing.sentence}"
     )
