@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from planner.contract import FIELD
 from planner.errors import InputError, UnknownName
-from planner.faults import first_fault
 from planner.launch_settings import LaunchSettings
 from planner.poc import Plan
 
@@ -23,11 +20,14 @@ class Edit(NamedTuple):
 
 
 class Editable(NamedTuple):
-    """How a field is edited: one of `choices` (none: free text), and the launch setting that it changes, if any."""
+    """How a field is edited: one of `choices` (none: free text), and the launch setting that it changes, if any.
+
+    With `least` it is a whole number, and that the smallest.
+    """
 
     choices: tuple[str, ...] = ()
     setting: str = ""
-    whole_number: bool = False
+    least: int | None = None
 
 
 # The engine is the candidate itself; every other field of a candidate's part is a text unless it stands here.
@@ -37,10 +37,10 @@ EDITABLE: dict[str, Editable] = {
     "kv_cache_dtype": Editable(("fp16", "bf16", "fp8", "fp32"), "kv_cache_dtype"),
     "output_length": Editable(("fixed", "free")),
     "prefix_caching": Editable(("on", "off"), "prefix_caching"),
-    "max_model_len": Editable((), "max_model_len", True),
-    "max_num_seqs": Editable((), "max_num_seqs", True),
-    "prefill_chunk": Editable((), "step_tokens", True),
-    "tensor_parallel": Editable((), "tensor_parallel", True),
+    "max_model_len": Editable((), "max_model_len", 16),
+    "max_num_seqs": Editable((), "max_num_seqs", 1),
+    "prefill_chunk": Editable((), "step_tokens", 64),
+    "tensor_parallel": Editable((), "tensor_parallel", 1),
 }
 _READ = {"on": True, "off": False}
 
@@ -58,8 +58,9 @@ def check_edit(edit: Edit) -> None:
     how, where = editable(edit.field), f"candidate {edit.candidate}, {edit.field}"
     if how.choices and edit.value not in ("", *how.choices):
         raise InputError(f"{edit.value!r} is none of {', '.join(how.choices)}.", where=where)
-    if how.whole_number and edit.value and not (edit.value.isdigit() and int(edit.value)):
-        raise InputError(f"{edit.value!r} is not a whole number above 0.", where=where, fix="Write it without units.")
+    if how.least is not None and edit.value and not (edit.value.isdecimal() and int(edit.value) >= how.least):
+        what = f"{edit.value!r} is not a whole number of {how.least} or more."
+        raise InputError(what, where=where, fix="Write it without units.")
 
 
 def edited_contract(contract: Mapping[str, str], candidate: str, edits: tuple[Edit, ...]) -> dict[str, str]:
@@ -80,14 +81,9 @@ def edited_settings(settings: LaunchSettings, candidate: str, edits: tuple[Edit,
         how = EDITABLE.get(e.field, Editable())
         if e.candidate == candidate and how.setting and e.value:
             check_edit(e)
-            update[how.setting] = int(e.value) if how.whole_number else _READ.get(e.value, e.value)
+            update[how.setting] = int(e.value) if how.least is not None else _READ.get(e.value, e.value)
             because[how.setting] = "stated in the contract by hand"
-    if not update:
-        return settings
-    try:
-        return LaunchSettings.model_validate({**settings.model_dump(), **update, "because": because})
-    except ValidationError as e:
-        raise InputError(first_fault(e), where=f"candidate {candidate}, contract") from None
+    return settings.model_copy(update={**update, "because": because}) if update else settings
 
 
 def edits_of(plan: Plan) -> tuple[Edit, ...]:

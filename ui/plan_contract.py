@@ -7,10 +7,10 @@ import streamlit as st
 
 from planner.contract import FIELDS, Field
 from planner.contract_check import Contradiction, completeness, undeclared_differences
-from planner.contract_edit import LOCKED, Edit, editable
+from planner.contract_edit import LOCKED, Edit, check_edit, editable
 from planner.poc import Plan
 from services.plans import Drafted, PlanChoices, unstated_fields
-from ui.parts import plain
+from ui.parts import plain, shown_errors
 from ui.text import t
 
 
@@ -102,8 +102,11 @@ def editor(slug: str, drafted: Drafted) -> None:
         if apply:
             derived = drafted.contracts
             changed = tuple(e for e in typed if e.value != derived.get(e.candidate, {}).get(e.field, ""))
-            st.session_state[f"contract-{slug}"] = changed, tuple(besides)
-            st.rerun()
+            with shown_errors():
+                for e in changed:
+                    check_edit(e)
+                st.session_state[f"contract-{slug}"] = changed, tuple(besides)
+                st.rerun()
         if reset:
             st.session_state[f"contract-{slug}"] = (), ()
             st.rerun()

@@ -107,11 +107,11 @@ def test_an_edit_changes_the_contract_and_the_launch_alike():
             InputError,
             "candidate fast, max_num_seqs: 'many' is not a whole number",
         ),
-        (Edit("fast", "max_num_seqs", "0"), InputError, "'0' is not a whole number above 0"),
+        (Edit("fast", "max_num_seqs", "0"), InputError, "'0' is not a whole number of 1 or more"),
         (Edit("fast", "output_length", "short"), InputError, "'short' is none of fixed, free"),
         (Edit("fast", "quantisation", "fp8"), UnknownName, "Did you mean 'quantization'"),
         (Edit("fast", "engine", "sglang"), UnknownName, "contract field 'engine'"),
-        (Edit("fast", "prefill_chunk", "8"), InputError, "step_tokens"),
+        (Edit("fast", "prefill_chunk", "8"), InputError, "'8' is not a whole number of 64 or more"),
     ],
 )
 def test_a_value_that_a_field_cannot_have_is_refused(edit, error, message):
