@@ -53,31 +53,22 @@ def pairs(state: CaseState) -> tuple[tuple[str, str], ...]:
 def comparison(state: CaseState, left: str, right: str, *, all_figures: bool = False) -> Compared:
     """Hold every figure that one of two candidates has at a load point of the plan against the other's."""
     mine = [e for e in state.evidence if e.candidate in (left, right)]
-    at: dict[tuple[str, str | None], list[Evidence]] = defaultdict(list)
+    at: dict[tuple[str, str, str | None], list[Evidence]] = defaultdict(list)
     for e in mine:
-        at[e.metric, e.load_point].append(e)
+        at[e.metric, e.statistic, e.load_point].append(e)
     beside = [e for e in mine if e.metric in ("kv_capacity_tokens", "pass_rate")]
     points = [p.name for p in state.plan.load_points] if state.plan else []
-    seen = {(e.metric, e.statistic, e.load_point) for e in mine if e.metric in _COMPARED and e.kind in STANDING}
+    seen = {key for key, pieces in at.items() if key[0] in _COMPARED and any(e.kind in STANDING for e in pieces)}
     figures = list(HEADLINE)
     if all_figures:
         figures += sorted({(m, s) for m, s, _ in seen} - set(HEADLINE), key=_place)
     rows = tuple(
-        compare(
-            left,
-            right,
-            metric,
-            statistic,
-            point,
-            list({e.id: e for e in (*at[metric, point], *beside)}.values()),
-            state.context,
-        )
+        compare(left, right, *figure, point, [*at[*figure, point], *beside], state.context)
         for point in points
-        for metric, statistic in figures
-        if (metric, statistic, point) in seen
+        for figure in figures
+        if (*figure, point) in seen
     )
-    sides = ([e for e in mine if e.candidate == c and e.contract and e.kind in STANDING] for c in (left, right))
-    ours, theirs = sides
+    ours, theirs = ([e for e in mine if e.candidate == c and e.contract and e.kind in STANDING] for c in (left, right))
     return Compared(left, right, agreement(ours, theirs, state.context) if ours and theirs else None, rows)
 
 

@@ -19,10 +19,13 @@ PARITY_COLOUR = {"comparable": "green", "comparable with a declared difference":
 
 def comparison_section(state: CaseState) -> None:
     """Choose two candidates and see each figure compared; nothing where fewer than two were seen."""
-    found = pairs(state)
-    if not found:
-        return
-    st.subheader(t("Comparison"))
+    if found := pairs(state):
+        st.subheader(t("Comparison"))
+        _compared(state, found)
+
+
+@st.fragment
+def _compared(state: CaseState, found: tuple[tuple[str, str], ...]) -> None:
     left, right = found[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(found) > 1:

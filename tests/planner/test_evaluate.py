@@ -15,7 +15,7 @@ from planner.conditions import Context, Evidence, Kind, State, Verdict
 from planner.contract import Contract
 from planner.evaluate import ALL_OF, ANY_OF, combine, evaluate, ranked_state
 from planner.statistics import effective_n
-from tests.planner.made import ASKED, CONTRACT, NOW, PEAK, SEEN, SHARED, context, speed, ttft
+from tests.planner.made import ASKED, CONTRACT, NOW, PEAK, POINTS, SEEN, SHARED, context, speed, ttft
 
 PROMISE = parse_condition("vllm: ttft p95 <= 2 s at peak")
 FAST = parse_condition("vllm: output_tok_s >= 300 tok/s at parallel-16")
@@ -388,3 +388,34 @@ def test_false_verdicts_stay_under_5_percent_with_correlated_waves(true_share, w
             evidence.append(ttft(n=n, beyond=beyond, start=start, effective_n=effective_n(values, blocks)))
         false += evaluate(PROMISE, evidence, context()).side == wrong
     assert false / runs < 0.05
+
+
+# Open loops: a failure names the lowest rate at which it was seen.
+
+
+def at_rate(point: str, value: float) -> Evidence:
+    return ttft(
+        None, value=value, kind=Kind.IMPORTED, load_point=point, load_hash=None, id=point, source=point, exceedances=()
+    )
+
+
+def test_a_failure_in_an_open_loop_names_the_lowest_rate_at_which_it_was_seen():
+    rates = {f"rate-{r}": PEAK.model_copy(update={"name": f"rate-{r}", "rate_per_s": r}) for r in (0.1, 0.3, 1.0)}
+    seen = [at_rate("peak", 8000), at_rate("rate-0.1", 1900), at_rate("rate-0.3", 4400), at_rate("rate-1.0", 66_000)]
+    v = evaluate(PROMISE, seen, context(points=POINTS | rates))
+    assert (v.state, v.value) == (State.FAILS, 8000)
+    assert v.sentence.endswith("It fails already at 0.3 req/s poisson, 3,596 in / 500 out: 4.4 s.")
+    assert "already" not in evaluate(PROMISE, seen[:2], context(points=POINTS | rates)).sentence
+
+
+def test_a_ratio_of_imported_figures_is_decided_by_the_ranges_that_their_source_states():
+    fast, slow = pair(GGUF.model_copy(update={"declared_differences": ("weight_format", "quantization")}))[0][::3]
+    stated = [e.model_copy(update={"kind": Kind.IMPORTED, "interval": (e.value * 0.9, e.value * 1.1)})
+              for e in (fast, slow)]  # fmt: skip
+    c = pair(GGUF.model_copy(update={"declared_differences": ("weight_format", "quantization")}))[1]
+    # 440 / 120 = 3.67; 396 / 132 = 3.0 at the least
+    v = evaluate(THREE_TIMES, stated, c)
+    assert (v.state, v.kind) == (State.HOLDS, Kind.IMPORTED)
+    assert "as imported, 3 x to 4.48 x" in v.sentence
+    wider = [e.model_copy(update={"interval": (e.value * 0.8, e.value * 1.2)}) for e in stated]
+    assert evaluate(THREE_TIMES, wider, c).state is State.UNDECIDED
