@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from decisions.edits import ConditionFired, Edit, FireConfirmed
+from decisions.lint import speed_warnings
 from decisions.record import Status
 from planner.frozen import sha256_of
 from planner.metrics import quantity
@@ -83,6 +84,8 @@ flips = judge_adr(of_case, adr)
 
 st.header(plain(short(adr)), divider="gray")
 st.markdown(f"{state_badge(adr.status)} **{plain(adr.headline)}**")
+for warning in speed_warnings(adr, of_case.evidence, of_case.context_of(adr)):
+    st.warning(plain(warning), icon=":material/rule:")
 for old in adr.supersedes:
     verb = t("Supersedes") if adr.status is Status.ACCEPTED else t("Would supersede")
     st.markdown(f":material/redo: {verb}: {linked(old)}")

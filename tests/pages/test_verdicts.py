@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from services.decisions import begin_draft
 from services.workspace import open_workspace
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
@@ -19,6 +20,8 @@ def test_a_speed_across_precisions_warns_until_a_quality_set_was_answered(
     brought(ws, tmp_path / "late", "vllm", "fp8", start=4, loop_lag_p99_ms=90.0)
     missing = "no quality result stands beside their speeds"
     assert missing in text(launch("overview"))
+    begin_draft(ws, "nortia", "Kim")
+    assert missing in text(launch("adr-log"))
     both_sets(ws, tmp_path, failing=6)
     ws.store.close()
     results = launch("results")
