@@ -72,7 +72,8 @@ def choose(
     passed += invalid
     stale = [(e, why) for e in valid if (why := _expired(condition, e, context))]
     passed += [PassedOver(evidence=e.id, reason=f"expired: {why}") for e, why in stale]
-    current = [e for e in valid if not any(e is s for s, _ in stale)]
+    gone = {id(e) for e, _ in stale}
+    current = [e for e in valid if id(e) not in gone]
     if not current:
         newest = max(stale, key=lambda pair: (pair[0].at, pair[0].id))
         return give(State.EXPIRED, newest[1])
@@ -80,8 +81,9 @@ def choose(
     top = [e for e in current if _standing(e) == best]
     newest_piece = max(top, key=lambda e: (e.at, e.id))
     used = [e for e in top if _stands_with(condition, e, newest_piece, context)]
+    counted = {id(e) for e in used}
     for e in current:
-        if not any(e is u for u in used):
+        if id(e) not in counted:
             reason = "other evidence stands higher" if _standing(e) != best else "newer evidence stands"
             passed.append(PassedOver(evidence=e.id, reason=reason))
     return Chosen(tuple(used), tuple(passed), expectation)
