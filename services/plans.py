@@ -5,28 +5,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from db.plans import StoredPlan
-from planner.capacity import Sizing
-from planner.catalog import facts_to_carry
-from planner.contract import FIELD, FIELDS
+from planner.contract import FIELDS
 from planner.contract_check import Contradiction, contradictions, refuse_contradictions
-from planner.contract_edit import Edit, edited_contract, edited_settings, edits_of
+from planner.contract_edit import Edit, edits_of
 from planner.engine_facts import server
 from planner.errors import ConflictError, FliplineError, InputError, NotAllowed
 from planner.hypothesis_edits import carried
-from planner.launch import LaunchPlan, launch
+from planner.launch import LaunchPlan
 from planner.offered import offered_elsewhere, run_points, with_offered
 from planner.plan_budget import PlanCost
 from planner.plan_trim import Lost
 from planner.planning import Roles, candidate_of, load_points, make_plan, with_expectations
-from planner.poc import Plan, PlanCandidate, plan_from_yaml
+from planner.poc import Plan, plan_from_yaml
 from planner.predictions import bound_tok_s, predict
 from planner.proposals import propose, take_in, taken_in
 from planner.requirements import Requirements
 from planner.sample_size import requests_for
-from planner.scoring import Score
 from planner.server_schema import RequestFields, Server
 from services.cases import favourite_sizing, load_sizing
-from services.launches import SERVER_OF, Weights, launch_of, run_form, settings_of
+from services.launches import SERVER_OF, Weights, launch_of, run_form
+from services.plan_candidates import candidate, started_engines
 from services.plan_costs import cost_of, trimmed
 from services.quality_set import shipped_quality_set
 from services.scores import case_score
@@ -126,37 +124,16 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
     taken = [p for p in propose(r, score) if p.id in choices.proposals]
     asked = (e for e in (score.favourite, score.baseline, *(e for p in taken for e in p.engines)) if e)
     engines = list(dict.fromkeys(asked))
-    weights, known = Weights(choices.model_revision, choices.gguf_file), ws.catalog.engines
-
-    servers = {e: server(known, SERVER_OF.get(e, e)) for e in engines}
-    plain = {e: settings_of(score, r, sizing, found, "benchmark", weights) for e, found in servers.items()}
-    launches = {
-        e: launch(found, edited_settings(plain[e], candidate_of(e), choices.contract)) for e, found in servers.items()
-    }
-    contracts = {
-        candidate_of(e): _contract(score, r, sizing, e, found, launch(found, plain[e])) for e, found in servers.items()
-    }
-    candidates = tuple(
-        PlanCandidate(
-            id=candidate_of(e),
-            role="favourite" if e == score.favourite else "baseline" if e == score.baseline else "challenger",
-            engine=launches[e].engine,
-            model_name=r.favourite_plan.model,
-            launch=launches[e].for_plan(),
-            contract=edited_contract(contracts[candidate_of(e)], candidate_of(e), choices.contract),
-            facts=facts_to_carry(known, launches[e].engine),
-            by_hand=tuple(x.field for x in choices.contract if x.candidate == candidate_of(e)),
-            bound_tok_s=bound_tok_s(expected, points) if e == score.favourite else {},
-        )
-        for e in engines
-    )
+    bounds = bound_tok_s(expected, points)
+    weights = Weights(choices.model_revision, choices.gguf_file)
+    started = started_engines(ws, score, r, sizing, engines, weights, choices.contract)
     declared = tuple(dict.fromkeys(d for e in engines for d in run_form(score, e).declared))
     plan = make_plan(
         case=case_slug,
         title=f"{ws.store.cases.get(case_slug).title}: {score.sentence}",
         requirements=r,
         roles=roles,
-        candidates=candidates,
+        candidates=tuple(candidate(ws, score, r, x, choices.contract, bounds) for x in started),
         points=points,
         shared_contract=_shared(r, choices),
         declared_differences=tuple(dict.fromkeys((*declared, *choices.declared))),
@@ -168,10 +145,10 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
     if choices.budget_min is not None:
         cut = trimmed(ws, r, plan, choices.budget_min)
         plan, lost = cut.plan, cut.lost
+    everyday = {e: launch_of(ws.catalog.engines, score, r, sizing, e, weights) for e in engines if e in SERVER_OF}
     return Drafted(
-        plan, launches, cost_of(ws, r, plan), unstated_fields(plan),
-        {e: launch_of(known, score, r, sizing, e, weights) for e in engines if e in SERVER_OF},
-        lost, contracts, declared,
+        plan, {x.engine: x.launch for x in started}, cost_of(ws, r, plan), unstated_fields(plan), everyday, lost,
+        {candidate_of(x.engine): x.contract for x in started}, declared,
     )  # fmt: skip
 
 
@@ -199,35 +176,6 @@ def _shared(r: Requirements, choices: PlanChoices) -> dict[str, str]:
         "load_generator": choices.load_generator,
     }
     return {k: v for k, v in stated.items() if v}
-
-
-# Contract fields that a launch states by a flag, by the flag's role in the catalogue.
-_BY_FLAG = {"gpu_memory_share": "gpu_memory_fraction", "prefill_chunk": "chunked_prefill_size"}
-NO_SETTING = "no setting of this engine"
-
-
-def _contract(
-    score: Score, r: Requirements, sizing: Sizing, engine: str, found: Server, started: LaunchPlan
-) -> dict[str, str]:
-    form = run_form(score, engine)
-    values = {f.flag: f.value for f in started.flags}
-    by_flag = {
-        field: values.get(found.parameters[role].flag, "") if role in found.parameters else NO_SETTING
-        for field, role in _BY_FLAG.items() if field in FIELD
-    }  # fmt: skip
-    return {
-        "engine": started.engine,
-        "engine_version": started.version,
-        "weight_format": form.weight_format,
-        "quantization": form.quantization,
-        "kv_cache_dtype": r.favourite_plan.kv_cache_dtype,
-        "output_length": "fixed",
-        "max_model_len": str(sizing.launch.max_model_len),
-        "max_num_seqs": str(sizing.launch.max_num_seqs),
-        "prefix_caching": "on",
-        "tensor_parallel": str(sizing.launch.tensor_parallel),
-        **{k: v for k, v in by_flag.items() if v},
-    }
 
 
 def request_fields(ws: Workspace, plan: Plan) -> dict[str, RequestFields]:
