@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.loads import LoadPoint
@@ -185,3 +187,25 @@ def test_a_file_out_of_excel():
         assert read_sheet_file("a.txt", content).rows[0].cells[0] == "vLLM"
     with pytest.raises(InputError, match="is not text in UTF-8"):
         read_sheet_file("a.csv", "並列".encode("cp932"))
+
+
+CELLS = st.one_of(
+    st.sampled_from(
+        ["vLLM", "8", "512", "128", "0.3", "1,234", "-5", "1e999", "nan", "320 ms", '"', "|", "-", "95%", ""]
+    ),
+    st.text(max_size=6),
+)
+
+
+@given(st.lists(st.lists(CELLS, min_size=1, max_size=8), max_size=5), st.sampled_from("\t;,|"))
+@settings(max_examples=120, deadline=None)
+def test_whatever_is_pasted_gives_figures_that_can_be_or_one_sentence(rows, delimiter):
+    text = "\n".join([HEAD.replace("\t", delimiter), *(delimiter.join(cells) for cells in rows)])
+    try:
+        sheet = read_sheet(text)
+        got = figures_of(sheet, proposed(sheet), PLAN)
+    except InputError as e:
+        assert str(e)
+        return
+    assert all(f.value > 0 and f.candidate == "vllm" and f.load_point in PLAN.points() for f in got.rows)
+    assert {r.number for r in sheet.rows} >= {f.row for f in got.rows}
