@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.errors import FliplineError, InputError
+from planner.request_rate import DEFAULT_UTILISATION
 from planner.requirements import Requirements
 from services.arrivals import Arrived, bring_in, bring_in_usage
+from services.calibrations import calibration
 from services.catalog_check import check_catalog
 from services.comparison import comparison, pairs
 from services.exporting import export_all
@@ -24,6 +26,7 @@ from services.next_runs import next_runs
 from services.own_models import add_model, summary
 from services.plans import draft_plan
 from services.quality import precision_warnings
+from services.results import rate_capacity, results_of, theory_of
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped
 from services.typed_question import question_of
@@ -37,6 +40,7 @@ from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
 from ui.next_terminal import next_json, print_next
 from ui.plan_terminal import PLAN_ARGUMENTS, PLAN_EXAMPLE, write_plan
+from ui.results_terminal import RESULTS_ARGUMENTS, RESULTS_EXAMPLE, print_results, results_json
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
 from ui.traffic_terminal import TRAFFIC_ARGUMENTS, TRAFFIC_EXAMPLE, read_and_print
@@ -200,6 +204,19 @@ def compare(ws: Workspace, args: argparse.Namespace) -> int:
     return FAILS if any(c.parity is None or c.parity.state == "refused" for c in found) else OK
 
 
+def results(ws: Workspace, args: argparse.Namespace) -> int:
+    """Knee, batch limit, capacity, units and cost from what was seen, and measured over theory."""
+    state, _ = required(ws, args.case)
+    share = DEFAULT_UTILISATION if args.utilisation is None else args.utilisation
+    asked = rate_capacity(state, args.ttft, share) if args.ttft is not None else ()
+    shown = results_of(ws, state, share), asked, theory_of(calibration(ws), state)
+    if args.json:
+        as_json(results_json(*shown))
+    else:
+        print_results(*shown)
+    return OK
+
+
 def usage(ws: Workspace, args: argparse.Namespace) -> int:
     """Bring in what users really did and judge the case again."""
     found = demand_asked(ws, args)
@@ -304,6 +321,8 @@ COMMANDS: tuple[Command, ...] = (
             ENTER_EXAMPLE, (CASE, *ENTER_ARGUMENTS)),
     Command("verdicts", verdicts, "hypotheses and flip conditions today; exit code 1 when one fails or fired",
             "verdicts --case nortia --json", (CASE, JSON)),
+    Command("results", results, "knee, batch limit, units and cost from what was seen; measured over theory",
+            RESULTS_EXAMPLE, (CASE, *RESULTS_ARGUMENTS, JSON)),
     Command("compare", compare, "every two candidates figure by figure; exit code 1 when contracts refuse it",
             COMPARE_EXAMPLE, (
         CASE, Argument("--all", {"action": "store_true", "help": "every statistic that was taken"}), JSON)),

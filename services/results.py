@@ -21,6 +21,8 @@ from services.evidence import manifest_of
 from services.verdicts import CaseState
 from services.workspace import Workspace
 
+LADDER = (1.0, 2.5, 5.0)  # what a looser promise would buy, as multiples of the required time
+
 
 class CandidateResult(NamedTuple):
     """What is known of one candidate: its decided knees, the first of each way being what capacity rests on.
@@ -36,10 +38,18 @@ class CandidateResult(NamedTuple):
     cost: Cost | None
 
 
+class RateCapacity(NamedTuple):
+    """A rate that one unit keeps by one level alone, and the units that the peak would need of it."""
+
+    knee: Knee
+    units: tuple[UnitsMeasured, ...]
+
+
 def results_of(
     ws: Workspace, state: CaseState, utilisation: float = DEFAULT_UTILISATION
 ) -> tuple[CandidateResult, ...]:
     """Every candidate of the plan under its service levels; raises InputError for a utilisation outside (0, 1]."""
+    _must_be_share(utilisation)
     if state.plan is None or state.requirements is None or not state.plan.service_levels:
         return ()
     levels = state.plan.service_levels
@@ -65,10 +75,24 @@ def rate_knees(state: CaseState, ttft_s: float) -> tuple[Knee, ...]:
     )
 
 
-def units_at(r: Requirements, knee: Knee, utilisation: float = DEFAULT_UTILISATION) -> tuple[UnitsMeasured, ...]:
-    """Units for both ends of the peak by one rate knee alone; raises InputError for a utilisation outside (0, 1]."""
-    unit = unit_capacity(knee.candidate, None, knee, ())
-    return tuple(units_measured(r, unit, users, utilisation) for users in _peak(r))
+def ttft_ladder(r: Requirements, asked_s: float) -> tuple[float, ...]:
+    """First-token limits to tell capacity at: the required one, looser ones, and the one that a person asks for."""
+    return tuple(sorted({asked_s, *(round(step * r.ttft_s, 3) for step in LADDER)}))
+
+
+def rate_capacity(
+    state: CaseState, ttft_s: float, utilisation: float = DEFAULT_UTILISATION
+) -> tuple[RateCapacity, ...]:  # fmt: skip
+    """The same with the units for both ends of the peak; raises InputError for a utilisation outside (0, 1]."""
+    _must_be_share(utilisation)
+    r = state.requirements
+    if r is None:
+        return ()
+    found = []
+    for knee in rate_knees(state, ttft_s):
+        unit = unit_capacity(knee.candidate, None, knee, ())
+        found.append(RateCapacity(knee, tuple(units_measured(r, unit, users, utilisation) for users in _peak(r))))
+    return tuple(found)
 
 
 def known_points(state: CaseState) -> dict[str, LoadPoint]:
@@ -111,6 +135,12 @@ def _knees(state: CaseState, candidate: str, levels: Sequence[Condition]) -> lis
 def _of_this_case(sweep: Sweep, state: CaseState) -> bool:
     r, p = state.requirements, sweep.points[0]
     return r is not None and (p.input_tokens, p.output_tokens) == (r.input_tokens, r.output_tokens)
+
+
+def _must_be_share(utilisation: float) -> None:
+    if not 0 < utilisation <= 1:
+        raise InputError(f"{utilisation:g} is no share of what a unit can do.", where="utilisation",
+                         fix="Write more than 0 and at most 1, as in 0.7.")  # fmt: skip
 
 
 def _peak(r: Requirements) -> tuple[int, ...]:

@@ -20,20 +20,28 @@ def against_rate(
 
     `frame` has rate, series, kind, value, low, high, n. Asked limits are red rules, knees grey ones that stand upright.
     """
-    x = alt.X("rate:Q", title=t("Requests per second offered"), scale=alt.Scale(zero=True))
+    x = alt.X("rate:Q", title=t("Requests per second offered"), scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
     layers = series_layers(frame, x, t("Requests per second offered"), "value", y_title, "series", log=log,
                             share=share)  # fmt: skip
     layers += [rule(value, label) for value, label in levels]
-    layers += [_upright(value, label) for value, label in knees]
+    end = frame["rate"].max()
+    layers += [_upright(value, label, leftwards=value > end / 2) for value, label in knees]
     return alt.layer(*layers).properties(height=HEIGHT)
 
 
-def _upright(value: float, label: str) -> alt.LayerChart:
+def _upright(value: float, label: str, *, leftwards: bool) -> alt.LayerChart:
     frame = pd.DataFrame({"value": [value], "label": [label]})
     rule = alt.Chart(frame).mark_rule(color=KNEE_COLOUR, strokeWidth=1.5, strokeDash=[4, 3]).encode(x="value:Q")
     text = (
         alt.Chart(frame)
-        .mark_text(align="left", baseline="top", dx=5, dy=4, color=KNEE_COLOUR, fontSize=12)
+        .mark_text(
+            align="right" if leftwards else "left",
+            baseline="top",
+            dx=-5 if leftwards else 5,
+            dy=4,
+            color=KNEE_COLOUR,
+            fontSize=12,
+        )
         .encode(x="value:Q", y=alt.value(0), text="label:N")
     )
     return alt.layer(rule, text)

@@ -6,8 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from planner.knee import Knee, in_words
+from planner.measured_capacity import UnitsMeasured
 from planner.requirements import Requirements
-from services.results import rate_knees, units_at
+from services.results import rate_capacity, rate_knees, ttft_ladder
 from services.verdicts import KNOWN_BY, CaseState
 from ui.parts import kind_badge, plain, shown_errors
 from ui.rate_charts import against_rate
@@ -38,8 +39,9 @@ def _curve(state: CaseState, r: Requirements, ttft: pd.DataFrame, goodput: pd.Da
     )  # fmt: skip
     with shown_errors():
         knees = rate_knees(state, asked_s)
+        st.table(_ladder(state, r, asked_s), border="horizontal")
         for knee in knees:
-            _capacity(r, knee)
+            st.markdown(_knee_line(knee))
         limits = dict.fromkeys((r.ttft_s, asked_s))
         levels = [(s, t("{x:g} s, required", x=s) if s == r.ttft_s else t("{x:g} s", x=s)) for s in limits]
         marks = [(k.at.amount, t("knee {x}", x=in_words("open", k.at.amount))) for k in knees if k.at]
@@ -59,15 +61,28 @@ def _curve(state: CaseState, r: Requirements, ttft: pd.DataFrame, goodput: pd.Da
             chart_of(slug, "goodput-by-rate", shares, t("Share of requests that met every level, by rate"), goodput)
 
 
-def _capacity(r: Requirements, knee: Knee) -> None:
-    """What one unit takes at this limit, and the units that the peak would need of it."""
+def _ladder(state: CaseState, r: Requirements, asked_s: float) -> pd.DataFrame:
+    """What one unit takes at the required limit and at looser ones, and the units that the peak would need of it."""
+    rows = []
+    for limit_s in ttft_ladder(r, asked_s):
+        first = {found.knee.candidate: found for found in reversed(rate_capacity(state, limit_s))}  # what says most
+        for knee, needed in first.values():
+            units = {t("Units for {n} users", n=u.users): _units(u) for u in needed}
+            rows.append({
+                t("First token within"): t("{x:g} s", x=limit_s),
+                t("Candidate"): knee.candidate,
+                t("Rate a unit keeps"): in_words("open", knee.at.amount) if knee.at else t("none"),
+                **units,
+                t("Known"): t(KNOWN_BY[knee.kind]) if knee.kind else "–",
+            })  # fmt: skip
+    return pd.DataFrame(rows).set_index(t("First token within"))
+
+
+def _units(u: UnitsMeasured) -> str:
+    return t("{n:,}, {m:,} with a spare", n=u.units, m=u.units_with_spare) if u.units else t("not known")
+
+
+def _knee_line(knee: Knee) -> str:
     badge = kind_badge(knee.kind) if knee.kind else ""
-    known = t(KNOWN_BY[knee.kind]) if knee.kind else ""
-    head = (
-        t("**{rate} per unit**, {known}", rate=in_words("open", knee.at.amount), known=known)
-        if knee.at
-        else t("**No rate per unit**, {known}", known=known)
-    )
-    units = " ".join(u.sentence for u in units_at(r, knee)) if knee.at else ""
-    said = plain(metrics_in_words(f"{knee.sentence} {units}".strip()))
-    st.markdown(f"{badge} {plain(knee.candidate)}: {head} :small[{plain(knee.lengths)}]  \n{said}")
+    said = plain(metrics_in_words(knee.sentence))
+    return f"{badge} {plain(knee.candidate)}: {said} :small[{plain(knee.lengths)}]"

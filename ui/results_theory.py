@@ -44,15 +44,15 @@ def _table(found: Theory) -> pd.DataFrame:
         {
             t("Engine"): r.setting.engine,
             t("In flight"): r.batches,
+            t("tok/s per user"): f"{r.measured_tok_s:,.3g}",
+            t("Over bound"): _words(r.over_bound),
+            t("Over planning value"): _words(r.over_planning),
+            t("Points (starts)"): f"{r.n} ({r.starts})",
+            t("Sizing"): t("used") if r.calibrates else t("shown only"),
+            t("Kind"): t(r.kind.value),
+            t("Over coverage bound"): _words(r.over_coverage),
             t("Context (tokens)"): r.setting.context,
             t("Load"): t(r.setting.mix),
-            t("Measured (tok/s per user)"): f"{r.measured_tok_s:,.3g}",
-            t("Over the bound"): _words(r.over_bound),
-            t("Over the coverage bound"): _words(r.over_coverage),
-            t("Over the planning value"): _words(r.over_planning),
-            t("Points (starts)"): f"{r.n} ({r.starts})",
-            t("Kind"): t(r.kind.value),
-            t("Sizing"): t("used") if r.calibrates else t("shown only"),
         }
         for r in found.regimes
     ])  # fmt: skip

@@ -9,7 +9,7 @@ import pandas as pd
 
 from planner.conditions import Evidence, Kind, Verdict
 from planner.hypothesis_case import ADDED_POINTS
-from planner.knee import amount_of
+from planner.knee import amount_of, sweeps
 from planner.metrics import METRICS, quantity
 from services.foreign import Seen
 from services.results import known_points
@@ -46,10 +46,17 @@ def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFram
 
 
 def rate_frame(state: CaseState, metric: str, statistic: str) -> pd.DataFrame:
-    """One figure against the rate that was offered, valid and seen: candidate, kind, series, rate, value, range, n."""
-    rates = {name: amount_of(p) for name, p in known_points(state).items() if p.shape == "open"}
+    """One figure against the rate that was offered, valid and seen: candidate, kind, series, rate, value, range, n.
+
+    A series is one sweep: points of other lengths or arrivals are no continuation of its line.
+    """
+    found = [s for s in sweeps(known_points(state).values()) if s.way == "open"]
+    ordered = sorted(found, key=lambda s: -len(s.points))
+    rates = {p.name: amount_of(p) for s in ordered for p in s.points}
+    further = {p.name: f", {s.lengths}" for s in ordered[1:] for p in s.points}
     frame = _grouped(state, {metric: (statistic,)}, rates).rename(columns={"amount": "rate"})
-    return frame[frame.valid & frame.kind.isin([k.value for k in SEEN])]
+    frame = frame[frame.valid & frame.kind.isin([k.value for k in SEEN])]
+    return frame.assign(series=frame.series + [further.get(point, "") for point in frame.point])
 
 
 def _grouped(state: CaseState, wanted: dict[str, tuple[str, ...]], amount: Mapping[str, float]) -> pd.DataFrame:

@@ -1,0 +1,47 @@
+"""The Results page's own sections: the rate curve at a chosen limit, units from evidence, theory that a person sees."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import Launch
+from tests.pages.test_pages import text
+
+
+def table_with(app: AppTest, column: str) -> list[dict[str, object]]:
+    """The rows of the first table that has this column."""
+    frame = next(x.value for x in (*app.table, *app.dataframe) if column in x.value.columns)
+    return frame.reset_index().to_dict("records")
+
+
+def test_nortias_rates_read_as_imported_with_none_at_2_s_and_0_3_at_5_s(launch: Launch) -> None:
+    app = launch("results")
+    rows = {row["First token within"]: row for row in table_with(app, "Rate a unit keeps")}
+    assert (rows["2 s"]["Rate a unit keeps"], rows["2 s"]["Units for 50 users"]) == ("none", "not known")
+    assert rows["5 s"]["Rate a unit keeps"] == "0.3 req/s"
+    # 50 users x 1 a minute = 0.833 req/s over 0.7 x 0.3: 4 units
+    assert rows["5 s"]["Units for 50 users"] == "4, 5 with a spare"
+    assert {row["Known"] for row in rows.values()} == {"as imported"}
+    assert "0.1 req/s fails already" in text(app)
+
+
+def test_another_first_token_limit_is_a_row_and_its_knee_a_sentence(launch: Launch) -> None:
+    app = launch("results")
+    app = app.number_input(key="rate-level-nortia").set_value(5.0).run()
+    assert not app.exception
+    assert "0.3 req/s keeps every level, 0.5 req/s does not" in text(app)
+    app = app.number_input(key="rate-level-nortia").set_value(3.0).run()
+    assert "3 s" in {row["First token within"] for row in table_with(app, "Rate a unit keeps")}
+
+
+def test_two_cores_shows_limit_units_and_the_ratios_that_the_sizing_uses(launch: Launch) -> None:
+    app = launch("results")
+    app.session_state["case"] = "two-cores"
+    app = app.run()
+    assert not app.exception
+    said = text(app)
+    assert "`--max-num-seqs" in said and "`-np" in said
+    ratios = table_with(app, "Over planning value")
+    assert {row["Engine"] for row in ratios} == {"vllm", "llama-server"}
+    assert {row["Sizing"] for row in ratios} == {"used"}
+    assert "With one to spare" in table_with(app, "By total output")[0]
