@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
-from sqlmodel import col, select
+from sqlmodel import col, func, select
 
 from db.database import Database, to_text
 from db.tables import ContractRow, EvidenceRevisionRow, EvidenceRow
@@ -83,9 +83,9 @@ class EvidenceStore:
             held = self._held.get(case)
             if held and held.revision == revision:
                 return held.known
-            query = select(EvidenceRow.body).where(EvidenceRow.case_id == case)
-            bodies = session.exec(query.order_by(col(EvidenceRow.at), col(EvidenceRow.id))).all()
-        known = Known(_all_of(bodies))
+            # joined and ordered out here: SQL would carry every body through its sorter, and make a row of each
+            bodies = session.exec(select(func.group_concat(EvidenceRow.body)).where(EvidenceRow.case_id == case)).one()
+        known = Known(sorted(_all_of([bodies] if bodies else []), key=lambda e: (e.at, e.id)))
         if revision is not None:
             self._held.pop(case, None)
             self._held[case] = _Held(revision, known)

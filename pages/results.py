@@ -20,9 +20,8 @@ from ui.session import open_case
 from ui.text import t
 from ui.verdicts_view import verdicts_section
 
-state = open_case()
-
 head("results", t("What was seen, against what you need and what was predicted."))
+state = open_case()
 for finding in state.findings:
     st.warning(plain(finding), icon=":material/report:")
 

@@ -15,7 +15,7 @@ from services.workspace import Workspace
 
 OUTLIERS = 10  # slowest first tokens and longest gaps that are named, each
 BARS = 120  # requests in a waterfall
-DOTS = 2_000  # gaps in a chart
+DOTS = 1_000  # gaps in a chart
 STRETCHES = 400  # points of a server metric's line
 # Reasons why a request is looked at; the first that fits comes first.
 FAILED, CUT_OFF, SLOW, STALLED = "failed", "cut off", "slow first token", "long gap"

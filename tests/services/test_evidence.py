@@ -270,3 +270,18 @@ def test_each_bundle_is_judged_under_its_own_contract(shipped, tmp_path):
     state = case_state(shipped, CASE)
     seen = {e.start: state.context.contracts[e.contract].declared_differences for e in state.evidence if e.start}
     assert seen == {1: (), 2: ("quantization",)}
+
+
+def test_a_new_threshold_is_counted_once_and_found_by_the_next_process(shipped, tmp_path, monkeypatch):
+    with_plan(shipped, asking(SLOW))
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    with_plan(shipped, asking(SLOWER))
+    assert first_verdict(shipped).state is State.HOLDS
+    again = open_workspace(shipped.home, url=f"sqlite:///{tmp_path}/flipline.db")  # with nothing in memory
+
+    def never(*_):
+        raise AssertionError("the bundle was read again")
+
+    monkeypatch.setattr("services.recounts.read_kept", never)
+    assert first_verdict(again).state is State.HOLDS
+    again.store.close()
