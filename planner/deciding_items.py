@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from planner.conditions import Condition, Evidence
+from planner.conditions import Condition, Evidence, More
 from planner.deciding import Decision, side_of_range
-from planner.paired import Paired, first_answers, pair
+from planner.paired import Paired, first_answers, loss_interval, pair
+
+MOST_ITEMS = 100_000  # nobody writes a larger set
 
 
 def decide_paired(condition: Condition, left: Sequence[Evidence], right: Sequence[Evidence]) -> Decision:
@@ -17,7 +19,29 @@ def decide_paired(condition: Condition, left: Sequence[Evidence], right: Sequenc
         rates = [math.fsum(p.value for p in side) / len(side) for side in (left, right)]
         return Decision(None, rates[1] - rates[0], "no item is stated on both sides, so they cannot be paired")
     side = side_of_range(condition, *found.interval)
-    return Decision(side, found.loss, found.sentence, found.items, float(found.items), found.interval)
+    more = _more_items(condition, found) if side is None else None
+    words = f"; at least {more.n} more items without a further difference would decide it" if more else ""
+    n = found.items
+    return Decision(side, found.loss, found.sentence + words, n, float(n), found.interval, more)
+
+
+def _more_items(condition: Condition, found: Paired) -> More | None:
+    """The items that a larger set would need for the loss to stay within the limit; None where none is known to."""
+    if condition.comparison != "<=":
+        return None
+
+    def holds(items: int) -> bool:
+        return loss_interval(found.only[1], sum(found.only), items)[1] <= condition.threshold
+
+    low, high = found.items, found.items * 2
+    while not holds(high):
+        low, high = high, high * 2
+        if high > MOST_ITEMS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return More(n=high - found.items, of="items")
 
 
 def paired(left: Sequence[Evidence], right: Sequence[Evidence]) -> Paired | None:

@@ -213,6 +213,8 @@ def _starts(plan: Plan, point: str, more: More | None) -> int:
         return plan.starts
     if more.of == "starts":
         return more.n
+    if more.of == "items":
+        return 1  # a larger set; the same one again gives the same answers
     known = plan.points().get(point)
     each = counted_requests(known) * plan.repeats if known else more.n
     return max(1, math.ceil(more.n / each))

@@ -64,7 +64,7 @@ def pair(left: Mapping[str, bool], right: Mapping[str, bool]) -> Paired:
         passed=(sum(left[i] for i in both), sum(right[i] for i in both)),
         only=(only_left, only_right),
         loss=(only_right - only_left) / items if items else 0.0,
-        interval=_loss_interval(only_right, differ, items),
+        interval=loss_interval(only_right, differ, items),
         p_value=mcnemar_exact(only_left, only_right),
     )
 
@@ -73,7 +73,8 @@ def _share(value: float) -> str:
     return quantity(value, "share")
 
 
-def _loss_interval(to_the_right: int, differ: int, items: int) -> tuple[float, float]:
+def loss_interval(to_the_right: int, differ: int, items: int) -> tuple[float, float]:
+    """Bounds of the loss, each one-sided at 95 %: of `items`, `differ` differ, and so many fell `to_the_right`."""
     few, many = share_interval(differ, items, CONFIDENCE)
     low, high = (2 * share - 1 for share in share_interval(to_the_right, differ, CONFIDENCE))
     return (few if low > 0 else many) * low, (many if high > 0 else few) * high

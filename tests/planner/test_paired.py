@@ -97,6 +97,15 @@ def test_a_hypothesis_on_quality_is_judged_across_a_declared_precision(items, on
     assert "quantization: fp8 -> q8_0" in v.sentence
 
 
+def test_an_undecided_loss_says_how_much_larger_the_set_has_to_be():
+    left, right = sides(100, 0, 0)
+    v = judged(LOSS.format(3), rate("vllm", left), rate("ollama", right, GGUF))
+    # 1 - 0.025^(1/n) <= 3 % from n = 122 on: ln 0.025 / ln 0.97 = 121.1.
+    assert (v.more.n, v.more.of) == (22, "items")
+    assert "at least 22 more items without a further difference would decide it" in v.sentence
+    assert judged(LOSS.format(0), rate("vllm", left), rate("ollama", right, GGUF)).more is None
+
+
 def test_a_rate_without_its_items_cannot_be_paired():
     v = judged(LOSS.format(2), rate("vllm", {}, value=0.9), rate("ollama", {}, GGUF, value=0.95))
     assert v.state is State.UNDECIDED
