@@ -50,9 +50,17 @@ def observed_part(state: CaseState) -> None:
         st.altair_chart(_peaks(days), alt=t("Peak in flight, day by day, and what ran"))
     with st.expander(t("Day by day"), icon=":material/table_rows:"):
         table = figures_of([d.usage for d in days])
-        table[t("Ran")] = [_ran(d) for d in days]
+        table.insert(1, t("Ran"), [_ran(d) for d in days])
         table[t("Source")] = [d.source for d in days]
-        st.dataframe(table, hide_index=True, alt=t("What users did, day by day"))
+        day_table(table)
+
+
+def day_table(table: pd.DataFrame) -> None:
+    """Days as a table, figures on the right."""
+    st.dataframe(
+        table, hide_index=True, alt=t("What users did, day by day"),
+        column_config={title: st.column_config.TextColumn(alignment="right") for title in UNITS},
+    )  # fmt: skip
 
 
 def _window(days: Sequence[SeenDay]) -> str:
@@ -121,7 +129,6 @@ def _peaks(days: Sequence[SeenDay]) -> alt.LayerChart:
     begun = pd.DataFrame([{"day": pd.Timestamp(d.usage.day), "ran": _ran(d)} for d in changes(days)],
                          columns=["day", "ran"])  # fmt: skip
     lines = alt.Chart(begun).mark_rule(color=KNEE_COLOUR, strokeDash=[4, 3]).encode(x=x)
-    words = (
-        alt.Chart(begun).mark_text(align="left", dx=5, y=8, color=KNEE_COLOUR, fontSize=12).encode(x=x, text="ran:N")
-    )
+    above = alt.value(-9)  # the plot: on the bars nobody could read it
+    words = alt.Chart(begun).mark_text(align="left", color=KNEE_COLOUR, fontSize=12).encode(x=x, y=above, text="ran:N")
     return alt.layer(bars, lines, words).properties(height=HEIGHT)

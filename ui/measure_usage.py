@@ -15,7 +15,7 @@ from services.prometheus import ADDRESS, Prometheus
 from services.usage import EXAMPLE
 from services.verdicts import CaseState
 from services.workspace import Workspace, now
-from ui.demand_view import figures_of, observed_part
+from ui.demand_view import day_table, figures_of, observed_part
 from ui.measure_arrived import tell
 from ui.parts import kind_badge, plain, shown_errors
 from ui.session import signed
@@ -99,11 +99,10 @@ def _prometheus(ws: Workspace, state: CaseState) -> Demand | None:
 def _what_it_says(found: Demand) -> None:
     """The days before they are brought in, what does not count, and what was noticed."""
     st.markdown(f"**{plain(found.source)}** · " + _said(found))
-    for sentence in (*found.gap_sentences(), *found.findings):
-        st.caption(plain(sentence))
-    st.caption(t("Days are those of UTC; one counts from {share:.0%} coverage on.", share=MIN_COVERAGE))
+    days = t("Days are those of UTC; one counts from {share:.0%} coverage on.", share=MIN_COVERAGE)
+    st.caption("\n".join(f"- {plain(sentence)}" for sentence in (*found.gap_sentences(), *found.findings, days)))
     if found.days:
-        st.dataframe(figures_of(found.days), hide_index=True, alt=t("What users did, day by day"))
+        day_table(figures_of(found.days))
 
 
 def _said(found: Demand) -> str:
