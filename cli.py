@@ -26,7 +26,7 @@ from services.next_runs import next_runs
 from services.own_models import add_model, summary
 from services.plans import draft_plan
 from services.quality import precision_warnings
-from services.results import rate_capacity, results_of, theory_of
+from services.results import RateCapacity, rate_capacity, results_of, theory_of, with_ttft_counted
 from services.scores import case_proposals, case_score, case_what_if, requirements_file
 from services.shipped import install_shipped
 from services.typed_question import question_of
@@ -208,7 +208,9 @@ def results(ws: Workspace, args: argparse.Namespace) -> int:
     """Knee, batch limit, capacity, units and cost from what was seen, and measured over theory."""
     state, _ = required(ws, args.case)
     share = DEFAULT_UTILISATION if args.utilisation is None else args.utilisation
-    asked = rate_capacity(state, args.ttft, share) if args.ttft is not None else ()
+    asked: tuple[RateCapacity, ...] = ()
+    if args.ttft is not None:
+        asked = rate_capacity(with_ttft_counted(ws, state, args.ttft), args.ttft, share)
     shown = results_of(ws, state, share), asked, theory_of(calibration(ws), state)
     if args.json:
         as_json(results_json(*shown))

@@ -11,6 +11,7 @@ from planner.cost import Cost, cost
 from planner.errors import InputError
 from planner.hypothesis_case import ADDED_POINTS
 from planner.knee import BatchLimit, Knee, Sweep, batch_limit, find_knee, sweeps
+from planner.known import Known
 from planner.loads import LoadPoint
 from planner.measured_capacity import UnitCapacity, UnitsMeasured, unit_capacity, units_measured
 from planner.poc import levels_hash
@@ -18,6 +19,7 @@ from planner.request_rate import DEFAULT_UTILISATION
 from planner.requirements import Requirements
 from planner.theory import Theory, theory
 from services.evidence import manifest_of
+from services.recounts import counted_for
 from services.verdicts import CaseState
 from services.workspace import Workspace
 
@@ -61,18 +63,37 @@ def rate_knees(state: CaseState, ttft_s: float) -> tuple[Knee, ...]:
 
     Raises InputError for a time that is not above 0.
     """
-    r = state.requirements
-    if state.plan is None or r is None:
+    if state.plan is None or state.requirements is None:
         return ()
-    if not 0 < ttft_s < 86_400:
-        raise InputError(f"{ttft_s:g} s cannot be a limit.", where="TTFT level", fix="Write seconds above 0.")
-    level = Condition(metric="ttft_ms", statistic=f"p{r.ttft_percentile}", comparison="<=", threshold=ttft_s * 1000)
+    level = _first_token_level(state.requirements, ttft_s)
     return tuple(
         knee
         for c in state.plan.candidates
         for knee in _knees(state, c.id, (level,))
         if knee.way == "open" and knee.decided
     )
+
+
+def with_ttft_counted(ws: Workspace, state: CaseState, ttft_s: float) -> CaseState:
+    """The case with its first-token figures at open loads alone, the requests beyond so many seconds counted.
+
+    Whether a percentile keeps a limit is decided by that count, and bundles count at import what is asked then. They
+    are read again once for a limit. Raises InputError for a time that is not above 0.
+    """
+    if state.requirements is None:
+        return state
+    level = _first_token_level(state.requirements, ttft_s)
+    open_points = {name for name, p in known_points(state).items() if p.shape == "open"}
+    ttft = Known(e for e in state.evidence.of_metric(level.metric) if e.load_point in open_points)
+    sources = {e.source for e in ttft}
+    runs = [run for run in state.runs if run.sha256[:12] in sources]
+    return state._replace(evidence=counted_for(ws, runs, ttft, (level,)).evidence)
+
+
+def _first_token_level(r: Requirements, ttft_s: float) -> Condition:
+    if not 0 < ttft_s < 86_400:
+        raise InputError(f"{ttft_s:g} s cannot be a limit.", where="TTFT level", fix="Write seconds above 0.")
+    return Condition(metric="ttft_ms", statistic=f"p{r.ttft_percentile}", comparison="<=", threshold=ttft_s * 1000)
 
 
 def ttft_ladder(r: Requirements, asked_s: float) -> tuple[float, ...]:

@@ -8,8 +8,9 @@ import streamlit as st
 from planner.knee import Knee, in_words
 from planner.measured_capacity import UnitsMeasured
 from planner.requirements import Requirements
-from services.results import rate_capacity, rate_knees, ttft_ladder
+from services.results import rate_capacity, rate_knees, ttft_ladder, with_ttft_counted
 from services.verdicts import KNOWN_BY, CaseState
+from ui.cached import workspace
 from ui.parts import kind_badge, plain, shown_errors
 from ui.rate_charts import against_rate
 from ui.results_chart import chart_of
@@ -38,8 +39,9 @@ def _curve(state: CaseState, r: Requirements, ttft: pd.DataFrame, goodput: pd.Da
         key=f"rate-level-{slug}", help=t("Another limit than the one you require shows what it would buy."),
     )  # fmt: skip
     with shown_errors():
-        knees = rate_knees(state, asked_s)
-        st.table(_ladder(state, r, asked_s), border="horizontal")
+        counted = state if asked_s == r.ttft_s else with_ttft_counted(workspace(), state, asked_s)
+        knees = rate_knees(counted, asked_s)
+        st.table(_ladder(counted, r, asked_s), border="horizontal")
         for knee in knees:
             st.markdown(_knee_line(knee))
         limits = dict.fromkeys((r.ttft_s, asked_s))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
 
+import cli
 from planner.conditions import Kind
 from planner.errors import InputError
 from services.calibrations import calibration
-from services.results import known_points, rate_capacity, results_of, theory_of, ttft_ladder
+from services.results import known_points, rate_capacity, results_of, theory_of, ttft_ladder, with_ttft_counted
 from services.verdicts import case_state
 from services.workspace import open_workspace
 from tests.services.made import CASE
@@ -68,4 +70,28 @@ def test_two_cores_names_knee_limit_units_and_ratios_as_measured(shipped_home, t
     assert {r.setting.engine for r in found.regimes} == {"vllm", "llama-server"}
     assert all(r.calibrates and r.over_bound.low <= r.over_bound.value <= r.over_bound.high for r in found.regimes)
     assert any("open load" in x.reason for x in found.left_out)
+    # 0.5 s was asked when the bundles came in, 0.3 s is asked now: the requests beyond it are counted then.
+    assert rate_capacity(state, 0.3) == ()
+    (kept,) = rate_capacity(with_ttft_counted(ws, state, 0.3), 0.3)
+    assert (kept.knee.candidate, kept.knee.at.amount, kept.knee.kind) == ("vllm", 8.0, Kind.MEASURED)
     ws.store.close()
+
+
+def test_the_terminal_says_the_same_and_refuses_in_one_sentence(shipped_home, tmp_path, capsys):
+    home = shutil.copytree(shipped_home, tmp_path / "home")
+
+    def ran(*words):
+        code = cli.main(["--home", str(home), "results", "--case", CASE, *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    code, out, _ = ran("--ttft", "5", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert (told["at_ttft"][0]["at"], told["at_ttft"][0]["kind"]) == (0.3, "imported")
+    assert [u["with_spare"] for u in told["at_ttft"][0]["units"]] == [3, 5]
+    assert told["regimes"] == []
+    code, out, _ = ran()
+    assert "0.1 req/s fails already" in out and "no run of this case can be held against it" in out
+    assert ran("--ttft", "0")[::2] == (2, "TTFT level: 0 s cannot be a limit. Write seconds above 0.\n")
+    assert ran("--utilisation", "2")[0] == 2
