@@ -23,7 +23,7 @@ from planner.weighting import CRITERIA
 from planner.yaml_files import parse_guarded, read_text
 from services.cases import requirements_from
 from services.catalog_sources import thin_sources
-from services.shipped import CASES
+from services.shipped import CASES, imported_rows
 
 
 class CatalogCheck(NamedTuple):
@@ -121,9 +121,9 @@ def _in_cases(found: Catalog, cases: Path) -> Iterator[str]:
             if plan.is_file():
                 body = plan_from_yaml(plan.read_text(encoding="utf-8"), where=plan.name)
                 candidates |= {c.id for c in body.candidates}
-            for row in data.get("imported", []):
-                if row["candidate"] not in candidates:
-                    yield f"{path.name}: imported: unknown candidate {row['candidate']!r}."
+            for name in dict.fromkeys(row["candidate"] for row in imported_rows(data)):
+                if name not in candidates:
+                    yield f"{path.name}: imported: unknown candidate {name!r}."
         except FliplineError as e:
             yield f"{path.name}: {e}"
 

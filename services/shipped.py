@@ -51,7 +51,7 @@ def install(ws: Workspace, path: Path) -> None:
     contracts = {name: Contract.model_validate(parts) for name, parts in data.get("contracts", {}).items()}
     ws.store.evidence.add(
         case.id,
-        [_imported(data["slug"], i, row, contracts) for i, row in enumerate(data.get("imported", []), 1)],
+        [_imported(data["slug"], i, row, contracts) for i, row in enumerate(imported_rows(data), 1)],
         {c.full_hash(): c for c in contracts.values()},
     )
     archive = folder / "bundles.zip"
@@ -63,6 +63,11 @@ def install(ws: Workspace, path: Path) -> None:
             take_in_all(ws, case.id, Path(scratch), AUTHOR, asked_conditions(state.plan, ()), levels)
     rejudge(ws, case.id)
     begin_draft(ws, case.id, AUTHOR)
+
+
+def imported_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The figures of a case file, each with what its group states for all of them."""
+    return [{**group, **figure} for group in data.get("imported", []) for figure in group["figures"]]
 
 
 def _imported(slug: str, i: int, row: dict[str, Any], contracts: Mapping[str, Contract]) -> Evidence:
