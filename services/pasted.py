@@ -93,6 +93,7 @@ class _Reader:
             for c, value in found
             if c.figure
         ]
+        made = _counted_once(made)
         for piece in made:
             must_be_possible(piece, self._points, [c.id for c in self._plan.candidates])
         must_be_in_order(made)
@@ -162,3 +163,13 @@ class _Reader:
             raise InputError(f"{cell!r} is no day or time.", where=self._where(row, self._place["at"]),
                              fix="Write it as 2026-11-29 or 2026-11-29T10:00+09:00.")  # fmt: skip
         return read[0] if read else None
+
+
+def _counted_once(made: Sequence[Filled]) -> list[Filled]:
+    """The ends of a spread are of the same requests: only the first of them carries their number."""
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for piece in made:
+        kept.append(piece._replace(n=None) if (piece.metric, piece.statistic) in seen else piece)
+        seen.add((piece.metric, piece.statistic))
+    return kept
