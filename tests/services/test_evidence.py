@@ -252,9 +252,7 @@ def test_a_condition_that_no_line_can_say_does_not_stop_the_case(shipped, tmp_pa
     odd = asking(SLOWER)
     strange = odd.hypotheses[0].conditions[0].model_copy(update={"metric": "started", "statistic": "p95"})
     h = odd.hypotheses[0].model_copy(update={"conditions": (*odd.hypotheses[0].conditions, strange)})
-    counted = counted_for(
-        shipped, shipped.store.runs.of_case(case), shipped.store.evidence.of_case(case), h.conditions
-    )
+    counted = counted_for(shipped, shipped.store.runs.of_case(case), shipped.store.evidence.of_case(case), h.conditions)
     assert counted.findings == ()
     assert any(e.beyond(3000, "<=") == 0 for e in counted.evidence)
 
