@@ -122,10 +122,10 @@ def _row(plan: Plan, field: Field, key: str) -> list[Edit]:
         now, label, at = c.contract.get(name, ""), f"{name}, {c.id}", f"{key}-{c.id}-{name}"
         if how.choices:
             options = list(dict.fromkeys((now, "", *how.choices)))
-            value = column.selectbox(plain(label), options, key=at, label_visibility="collapsed",
+            value = column.selectbox(label, options, key=at, label_visibility="collapsed",
                                      format_func=lambda v: v or t("not stated"))  # fmt: skip
         else:
-            value = column.text_input(plain(label), now, key=at, label_visibility="collapsed",
+            value = column.text_input(label, now, key=at, label_visibility="collapsed",
                                       placeholder=t("not stated")).strip()  # fmt: skip
         edits.append(Edit(c.id, name, value))
     return edits
