@@ -84,7 +84,8 @@ class EvidenceStore:
             if held and held.revision == revision:
                 return held.known
             # joined and ordered out here: SQL would carry every body through its sorter, and make a row of each
-            bodies = session.exec(select(func.group_concat(EvidenceRow.body)).where(EvidenceRow.case_id == case)).one()
+            joined = func.aggregate_strings(EvidenceRow.body, ",")
+            bodies = session.exec(select(joined).where(EvidenceRow.case_id == case)).one()
         known = Known(sorted(_all_of([bodies] if bodies else []), key=lambda e: (e.at, e.id)))
         if revision is not None:
             self._held.pop(case, None)

@@ -1,6 +1,7 @@
 """The schema as a list of small functions; which ones ran is recorded in the table `migration`.
 
-A migration that was released is never changed: the next one changes what it made.
+A migration that was released is never changed: the next one changes what it made. They are written in SQLite's words,
+which db/dialects.py turns into PostgreSQL's.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, inspect, text
 
+from db.dialects import append_only, counted, ddl
 from planner.errors import SchemaTooNew
 
 Migration = Callable[[Connection], None]
@@ -28,7 +30,7 @@ def migrate(connection: Connection) -> list[str]:
     Raises SchemaTooNew when the database was written by a newer Flipline.
     """
     if not inspect(connection).has_table("migration"):
-        connection.execute(text("CREATE TABLE migration (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"))
+        ddl(connection, "CREATE TABLE migration (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)")
     applied = {row[0] for row in connection.execute(text("SELECT name FROM migration"))}
     unknown = sorted(applied - {m.__name__ for m in MIGRATIONS})
     if unknown:
@@ -94,48 +96,28 @@ APPEND_ONLY = {
 def m001_the_first_tables(connection: Connection) -> None:
     """All aggregates; history tables that only grow."""
     for statement in _FIRST_TABLES:
-        connection.execute(text(statement))
+        ddl(connection, statement)
     for table, same_row in APPEND_ONLY.items():
-        _append_only(connection, table, same_row)
+        append_only(connection, table, same_row)
 
 
 @migration
 def m002_calibration_choices(connection: Connection) -> None:
     """Which figures a team takes out of its calibration, and why."""
-    connection.execute(text(
+    ddl(connection,
         """CREATE TABLE calibration_choice (id INTEGER PRIMARY KEY, evidence_id TEXT NOT NULL REFERENCES evidence(id),
-           used INTEGER NOT NULL, reason TEXT NOT NULL, author TEXT NOT NULL, at TEXT NOT NULL)"""
-    ))  # fmt: skip
-    _append_only(connection, "calibration_choice", "id = NEW.id")
+           used FLAG NOT NULL, reason TEXT NOT NULL, author TEXT NOT NULL, at TEXT NOT NULL)""")  # fmt: skip
+    append_only(connection, "calibration_choice", "id = NEW.id")
 
 
 @migration
 def m003_evidence_revisions_and_recounts(connection: Connection) -> None:
     """Whether a case's figures changed, told without reading them; and thresholds that were counted after import."""
-    connection.execute(text(
+    ddl(connection,
         """CREATE TABLE evidence_revision (case_id TEXT PRIMARY KEY REFERENCES case_file(id), n INTEGER NOT NULL)
-           WITHOUT ROWID"""
-    ))  # fmt: skip
-    connection.execute(text("INSERT INTO evidence_revision SELECT case_id, count(*) FROM evidence GROUP BY case_id"))
-    for event, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
-        connection.execute(text(
-            f"""CREATE TRIGGER evidence_after_{event.lower()} AFTER {event} ON evidence BEGIN
-                INSERT INTO evidence_revision VALUES ({row}.case_id, 1) ON CONFLICT (case_id) DO UPDATE SET n = n + 1;
-                END"""
-        ))  # fmt: skip
-    connection.execute(text(
+           WITHOUT ROWID""")  # fmt: skip
+    ddl(connection, "INSERT INTO evidence_revision SELECT case_id, count(*) FROM evidence GROUP BY case_id")
+    counted(connection, "evidence", key="case_id", counter="evidence_revision")
+    ddl(connection,
         """CREATE TABLE recount (run_sha256 TEXT NOT NULL REFERENCES run(sha256), question TEXT NOT NULL,
-           body TEXT NOT NULL, PRIMARY KEY (run_sha256, question)) WITHOUT ROWID"""
-    ))  # fmt: skip
-
-
-def _append_only(connection: Connection, table: str, same_row: str) -> None:
-    # INSERT OR REPLACE deletes silently unless recursive_triggers is on, which a foreign client need not have: so the
-    # third trigger refuses a row whose place is taken.
-    refuse = f"SELECT RAISE(ABORT, '{table} is append-only')"
-    for name, event, when in (
-        ("no_update", "UPDATE", ""),
-        ("no_delete", "DELETE", ""),
-        ("no_replace", "INSERT", f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same_row})"),
-    ):
-        connection.execute(text(f"CREATE TRIGGER {table}_{name} BEFORE {event} ON {table} {when} BEGIN {refuse}; END"))
+           body TEXT NOT NULL, PRIMARY KEY (run_sha256, question)) WITHOUT ROWID""")  # fmt: skip
