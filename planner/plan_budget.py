@@ -137,6 +137,23 @@ def ladder(plan: Plan, stage: Stage) -> tuple[LoadPoint, ...]:
     )
 
 
+def ladder_up_to(plan: Plan, limit: int) -> Plan:
+    """A plan whose ladders end at `limit` requests in flight; larger points would queue, so the rule's stage runs them.
+
+    The smallest rung stays, whatever the limit.
+    """
+    stages = list(plan.stages)
+    for i, stage in enumerate(plan.stages):
+        above = tuple(p.name for p in ladder(plan, stage)[1:] if (p.in_flight or 0) > limit)
+        for j, source in enumerate(stages if above else ()):
+            if stage.rule and source.name == stage.rule.from_stage:
+                left = tuple(n for n in source.points if n not in above)
+                stages[j] = source.model_copy(update={"points": left})
+                own = tuple(n for n in stages[i].points if n not in above)
+                stages[i] = stages[i].model_copy(update={"points": above + own})
+    return plan.model_copy(update={"stages": tuple(stages)})
+
+
 def predicted_setting(plan: Plan, candidate: PlanCandidate, stage: Stage, speed_of: SpeedOf) -> int | None:
     """What a stage's rule will probably set, in requests; None where its promise is not one of speed per user."""
     rungs = ladder(plan, stage)

@@ -13,7 +13,7 @@ from planner.errors import ConflictError, FliplineError, InputError, NotAllowed
 from planner.hypothesis_edits import carried
 from planner.launch import LaunchPlan
 from planner.offered import offered_elsewhere, run_points, with_offered
-from planner.plan_budget import PlanCost
+from planner.plan_budget import PlanCost, ladder_up_to
 from planner.plan_trim import Lost
 from planner.planning import Roles, candidate_of, load_points, make_plan, with_expectations
 from planner.poc import Plan, plan_from_yaml
@@ -142,6 +142,7 @@ def draft_plan(ws: Workspace, case_slug: str, r: Requirements, choices: PlanChoi
     ).model_copy(update={"starts": choices.starts, "repeats": choices.repeats})
     plan, lost = _with_own_hypotheses(ws, case_slug, take_in(plan, taken)), tuple[Lost, ...]()
     plan = with_expectations(plan, predict(expected, roles.favourite, plan.load_points, now()), now())
+    plan = ladder_up_to(plan, sizing.launch.max_num_seqs)
     if choices.budget_min is not None:
         cut = trimmed(ws, r, plan, choices.budget_min)
         plan, lost = cut.plan, cut.lost

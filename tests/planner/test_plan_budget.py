@@ -8,7 +8,7 @@ from bench.asking import tail_reserve
 from bench.inputs import NO_INPUTS
 from bench.runner import jobs_of
 from planner.loads import LoadPoint
-from planner.plan_budget import STARTUP_S, plan_cost, predicted_setting, tail_requests
+from planner.plan_budget import STARTUP_S, ladder_up_to, plan_cost, predicted_setting, tail_requests
 from planner.poc import Launch, Stop
 from tests.planner.planned import FAST, LADDER, STEP_S, candidate, closed, plan, speed_of
 
@@ -112,3 +112,10 @@ def test_the_prediction_is_asked_at_the_points_own_lengths():
     seen = []
     plan_cost(plan(), lambda c, p: seen.append((p.input_tokens, p.output_tokens)) or FAST)
     assert set(seen) == {(50, 100)}
+
+
+def test_a_ladder_ends_where_the_memory_does():
+    stages = {s.name: s.points for s in ladder_up_to(plan(), 4).stages}
+    assert stages == {"A": ("single", "parallel-2", "parallel-4"),
+                      "B": ("parallel-8", "parallel-16", "busy", "spare")}  # fmt: skip
+    assert ladder_up_to(plan(), 16) == plan()

@@ -183,3 +183,14 @@ def test_a_plan_cannot_ask_of_a_candidate_what_it_skips(shipped, state):
         InputError, match=r"skips of candidate ollama: unknown load point 'singel'.*Did you mean 'single'"
     ):
         upload_plan(shipped, state.case.id, "plan.yaml", skipping.replace("[single]", "[singel]"), "Kim")
+
+
+def test_a_machine_that_holds_few_requests_still_gets_a_plan_that_can_be_stored(shipped, state):
+    # the other tenants leave room for fewer than the 32 in flight of the ladder
+    small = state.requirements.hardware[0].model_copy(update={"other_tenants_gb": 78.0})
+    r = state.requirements.model_copy(update={"hardware": (small,)})
+    plan = draft_plan(shipped, CASE, r).plan
+    limit = int(plan.candidates[0].contract["max_num_seqs"])
+    assert limit < 32
+    assert max(plan.point(n).in_flight for n in plan.stages[0].points) <= limit
+    assert save_plan(shipped, state.case.id, plan, "Kim").sha256 == plan.sha256()
