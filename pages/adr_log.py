@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pandas as pd
 import streamlit as st
 
-from decisions.edits import ConditionFired, Edit, FireConfirmed
 from decisions.lint import speed_warnings
 from decisions.record import Status
 from planner.frozen import sha256_of
-from planner.metrics import quantity
 from services.decisions import answer_fire, comment
-from services.exporting import export_all, export_markdown
 from services.verdicts import CaseState, judge_adr
-from ui.adr_view import in_production, written_part
+from ui.adr_files import files_section
+from ui.adr_view import written_part
 from ui.cached import state as read_state
 from ui.cached import workspace
+from ui.edit_words import history_line
+from ui.flip_history import verdicts_in_time
+from ui.flip_today import conditions_today
 from ui.parts import (
     flash,
     go_to,
     head,
-    judged,
-    nearness,
     next_step,
     plain,
     short,
@@ -124,53 +120,11 @@ for fire in adr.fires:
                     st.rerun()
 
 
-def what_happened(edit: Edit) -> str:
-    """An edit in a few words beside its kind."""
-    if isinstance(edit, ConditionFired):
-        return plain(edit.fire.sentence)
-    if isinstance(edit, FireConfirmed):
-        answer = t("re-opened") if edit.answer == "reopen" else t("it stands")
-        return f"{plain(edit.condition)}: {answer}"
-    if edit.kind == "comment":
-        return plain(edit.text)
-    if edit.kind == "accepted":
-        return t("as ADR-{n:04d}", n=edit.number)
-    if edit.kind in ("condition_added", "condition_retired"):
-        condition = edit.condition
-        return plain(condition if isinstance(condition, str) else condition.in_words())
-    if edit.kind == "superseded":
-        return linked(edit.by)
-    return ""
-
-
 today, record, history, verdicts, integrity = st.tabs(
     [t("Conditions today"), t("Record"), t("History"), t("Verdicts in time"), t("Integrity and export")]
 )
 with today:
-    if not flips:
-        st.markdown(t("It has no flip condition: nothing re-opens it."))
-    for v in flips:
-        flip = adr.condition(v.condition)
-        with st.container(border=True):
-            st.markdown(f"{state_badge(v.state)} **{plain(v.condition)}** `{flip.in_words()}`")
-            st.markdown(judged(v))
-            near = nearness(v.relative_distance)
-            if near is not None and v.distance is not None:
-                room = quantity(abs(v.distance), v.unit)
-                fired = v.state == "fired"
-                st.progress(near, text=t("{x} beyond", x=room) if fired else t("{x} of room before it fires", x=room))
-            when = flip.recheck_on.isoformat() if flip.recheck_on else t("no date")
-            late = f" :red[{t('overdue')}]" if v.overdue else ""
-            st.caption(
-                t("Fires when it {side}. Owner: {owner}. Re-check: {when}", side=t(flip.fires_when),
-                  owner=plain(flip.owner) or t("nobody"), when=when) + late
-                + (f" · {t('Then')}: {plain(flip.consequence)}" if flip.consequence else "")
-            )  # fmt: skip
-    for flip in adr.conditions:
-        if flip.retired:
-            st.caption(f"{t('Retired')}: {plain(flip.id)} `{flip.in_words()}`")
-    if adr.status is Status.ACCEPTED:
-        in_production(ws, of_case, adr)
+    conditions_today(ws, of_case, adr, flips)
 
 with record:
     written_part(adr)
@@ -180,11 +134,7 @@ with history:
     if not edits:
         st.markdown(t("A draft has no history; it begins when it is proposed."))
     for edit in reversed(edits):
-        words = [
-            f"{edit.at:%Y-%m-%d %H:%M} UTC", f"**{plain(edit.author)}**", t(edit.kind.replace("_", " ")),
-            what_happened(edit), t("because {why}", why=plain(edit.reason)) if edit.reason else "",
-        ]  # fmt: skip
-        st.markdown("- " + " · ".join(w for w in words if w))
+        st.markdown(history_line(edit, linked))
     if edits:
         with st.form(f"comment-{adr_id}", border=False, clear_on_submit=True):
             words = st.text_input(t("Comment"), key=f"words-{adr_id}")
@@ -195,22 +145,7 @@ with history:
                     st.rerun()
 
 with verdicts:
-    changes = ws.store.verdicts.history(adr.case, adr=adr_id)
-    if not changes:
-        st.markdown(t("Conditions are judged from the acceptance on, whenever evidence arrives."))
-    else:
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    {
-                        t("When (UTC)"): f"{j.at:%Y-%m-%d %H:%M:%S}", t("Condition"): j.condition,
-                        t("State"): t(j.state), t("Why"): j.sentence,
-                    }
-                    for j in reversed(changes)
-                ]
-            ),
-            hide_index=True, alt=t("How the conditions stood in time, newest first"),
-        )  # fmt: skip
+    verdicts_in_time(ws, adr)
 
 with integrity:
     chain_head = ws.store.adrs.head(adr_id)
@@ -226,15 +161,6 @@ with integrity:
                      icon=":material/gpp_bad:")  # fmt: skip
         if not broken:
             st.success(t("Every record is whole."), icon=":material/verified_user:")
-    st.subheader(t("Markdown"))
-    file, markdown = export_markdown(ws, adr_id)
-    st.download_button(t("Download {file}", file=file), markdown, file_name=file, mime="text/markdown",
-                       icon=":material/download:", on_click="ignore", key=f"md-{adr_id}")  # fmt: skip
-    folder = st.text_input(t("Write all numbered records of this case into a folder"), key="export-folder",
-                           placeholder="docs/decisions")  # fmt: skip
-    if st.button(t("Write"), icon=":material/folder:", disabled=not folder.strip(), key="export"):
-        with shown_errors():
-            paths = export_all(ws, Path(folder.strip()).expanduser(), adr.case)
-            st.success(t("{n} files written: {names}", n=len(paths), names=plain(", ".join(p.name for p in paths))))
+    files_section(ws, adr)
 
 next_step("adr-log")
