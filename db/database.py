@@ -21,12 +21,13 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.session: Session | None = None
         self.undo: list[Callable[[], None]] = []
+        self.done: list[Callable[[], None]] = []
 
 
 class Database:
-    """Transactions over one SQLite file or PostgreSQL database: `read()` and `write()` give a session, `write()` joins one that is open.
+    """Transactions over one SQLite file or PostgreSQL database, by `read()` and `write()`; each gives a session.
 
-    A joined write is a savepoint: when it fails and the caller goes on, only its own rows are undone.
+    A write joins one that is open in its thread. A joined write is a savepoint: when it fails and the caller goes on, only its own rows are undone.
     """
 
     def __init__(self, url: str) -> None:
@@ -34,9 +35,13 @@ class Database:
         self._engine = engine_of(url)
         self._writer = self._engine.execution_options(writes=True)
         self._here = _Here()
-        with translated(self.url), self._writer.begin() as connection:
-            must_suit(connection)
-            migrate(connection)
+        try:
+            with translated(self.url), self._writer.begin() as connection:
+                must_suit(connection)
+                migrate(connection)
+        except BaseException:
+            self._engine.dispose()
+            raise
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -69,6 +74,9 @@ class Database:
             finally:
                 self._here.session = None
                 self._here.undo.clear()
+                stored, self._here.done = self._here.done, []
+        for action in stored:
+            action()
 
     @property
     def in_transaction(self) -> bool:
@@ -83,12 +91,23 @@ class Database:
         if self._here.session is not None:
             self._here.undo.append(action)
 
+    def when_stored(self, action: Callable[[], None]) -> None:
+        """Have `action` called once the open transaction is committed, at once where none is open; not if it is undone.
+
+        It runs after the write lock was let go of, so it may take its time.
+        """
+        if self._here.session is not None:
+            self._here.done.append(action)
+        else:
+            action()
+
     @contextmanager
     def _undone_together(self) -> Iterator[None]:
-        before = len(self._here.undo)
+        before, waiting = len(self._here.undo), len(self._here.done)
         try:
             yield
         except BaseException:
+            del self._here.done[waiting:]
             while len(self._here.undo) > before:
                 self._here.undo.pop()()
             raise

@@ -72,6 +72,12 @@ class EvidenceStore:
             for s in self.stored(case, metric=metric, candidate=candidate, run_sha256=run_sha256, kinds=kinds)
         )
 
+    def revision(self, case: str) -> int:
+        """A number that grows whenever a figure of the case is added, changed or removed."""
+        with self._database.read() as session:
+            row = session.get(EvidenceRevisionRow, case)
+            return row.n if row else 0
+
     def _known(self, case: str) -> Known:
         """All figures of a case: read once, and again when one was added, changed or removed.
 

@@ -121,3 +121,10 @@ def m003_evidence_revisions_and_recounts(connection: Connection) -> None:
     ddl(connection,
         """CREATE TABLE recount (run_sha256 TEXT NOT NULL REFERENCES run(sha256), question TEXT NOT NULL,
            body TEXT NOT NULL, PRIMARY KEY (run_sha256, question)) WITHOUT ROWID""")  # fmt: skip
+
+
+@migration
+def m004_why_a_verdict_changed(connection: Connection) -> None:
+    """What changed a condition's state (a run, a fact, a date), and whether its re-check date had passed."""
+    ddl(connection, "ALTER TABLE verdict_history ADD COLUMN cause TEXT NOT NULL DEFAULT ''")
+    ddl(connection, "ALTER TABLE verdict_history ADD COLUMN overdue INTEGER NOT NULL DEFAULT 0")

@@ -46,6 +46,10 @@ class Store:
         """Have `action` called if the open transaction is undone; it removes what was put beside the database."""
         self._database.when_undone(action)
 
+    def when_stored(self, action: Callable[[], None]) -> None:
+        """Have `action` called once what is being stored is stored; not if the open transaction is undone."""
+        self._database.when_stored(action)
+
     def close(self) -> None:
         """Let go of the database."""
         self._database.close()

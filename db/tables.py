@@ -181,6 +181,8 @@ class VerdictRow(Base, table=True):
     distance: float | None
     sentence: str
     evidence: str
+    cause: str = ""
+    overdue: int = 0
 
 
 class CalibrationChoiceRow(Base, table=True):

@@ -1,20 +1,35 @@
-"""How conditions stood over time: a row whenever one changed."""
+"""How conditions stood over time: a row whenever one changed, with what changed it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Literal
 
-from sqlmodel import col, select
+from sqlmodel import Session, col, func, select
 
 from db.database import Database, to_text, to_time
 from db.tables import VerdictRow
-from planner.frozen import Frozen
+from planner.frozen import Frozen, canonical_json
+
+
+class Cause(Frozen):
+    """What changed a condition's state. `runs` are hashes of bundles, `says` is one sentence without its full stop."""
+
+    kind: Literal["run", "figures", "usage", "catalogue", "date", "production", "plan", "decision", "unknown"]
+    says: str = ""
+    runs: tuple[str, ...] = ()
+
+
+UNKNOWN = Cause(kind="unknown")  # of a row that was stored before causes were kept
 
 
 class Judged(Frozen):
-    """A condition at one moment: of an ADR (a flip condition's id), or of the case's plan (a hypothesis' id)."""
+    """A condition at one moment: of an ADR (a flip condition's id), or of the case's plan (a hypothesis' id).
+
+    `overdue` says that the day on which somebody was to look again had passed.
+    """
 
     condition: str
     adr: str | None = None
@@ -24,11 +39,13 @@ class Judged(Frozen):
     distance: float | None = None
     sentence: str
     evidence: tuple[str, ...] = ()
+    cause: Cause = UNKNOWN
+    overdue: bool = False
 
     def same_as(self, other: Judged) -> bool:
-        """Whether nothing but the moment and the wording differ."""
-        return (self.state, self.value, self.distance, self.evidence) == (
-            other.state, other.value, other.distance, other.evidence,
+        """Whether nothing but the moment, the wording and the cause differ."""
+        return (self.state, self.value, self.distance, self.evidence, self.overdue) == (
+            other.state, other.value, other.distance, other.evidence, other.overdue,
         )  # fmt: skip
 
 
@@ -41,16 +58,14 @@ class VerdictStore:
     def record(self, case: str, judged: Iterable[Judged]) -> tuple[Judged, ...]:
         """Store those that differ from the last one of the same condition; returns them."""
         with self._database.write() as session:
-            last = {(j.adr, j.condition): j for j in self.history(case)}
+            last = _latest(session, case)
             changed = []
             for j in judged:
                 before = last.get((j.adr, j.condition))
                 if before is None or not before.same_as(j):
                     last[j.adr, j.condition] = j
                     changed.append(j)
-                    fields = j.model_dump(exclude={"adr", "at", "evidence"})
-                    session.add(VerdictRow(**fields, case_id=case, adr_id=j.adr, at=to_text(j.at),
-                                           evidence=json.dumps(j.evidence)))  # fmt: skip
+                    session.add(_row(case, j))
                     session.flush()
         return tuple(changed)
 
@@ -60,14 +75,39 @@ class VerdictStore:
         if adr is not None:
             query = query.where(VerdictRow.adr_id == adr)
         with self._database.read() as session:
-            return tuple(
-                Judged(
-                    condition=r.condition, adr=r.adr_id, at=to_time(r.at), state=r.state, value=r.value,
-                    distance=r.distance, sentence=r.sentence, evidence=tuple(json.loads(r.evidence)),
-                )
-                for r in session.exec(query.order_by(col(VerdictRow.id)))
-            )  # fmt: skip
+            return tuple(_judged(r) for r in session.exec(query.order_by(col(VerdictRow.id))))
+
+    def latest(self, case: str) -> dict[tuple[str | None, str], Judged]:
+        """How every condition stood when it last changed, by the id of its ADR (None: a hypothesis) and its own."""
+        with self._database.read() as session:
+            return _latest(session, case)
 
     def last_states(self, case: str, adr: str) -> dict[str, str]:
         """State by condition id of one ADR as last seen: what decisions.flips.new_events compares with."""
-        return {j.condition: j.state for j in self.history(case, adr=adr)}
+        return {condition: j.state for (of, condition), j in self.latest(case).items() if of == adr}
+
+
+def _latest(session: Session, case: str) -> dict[tuple[str | None, str], Judged]:
+    newest = (
+        select(func.max(VerdictRow.id))
+        .where(VerdictRow.case_id == case)
+        .group_by(col(VerdictRow.adr_id), col(VerdictRow.condition))
+    )
+    rows = session.exec(select(VerdictRow).where(col(VerdictRow.id).in_(newest)))
+    return {(r.adr_id, r.condition): _judged(r) for r in rows}
+
+
+def _row(case: str, j: Judged) -> VerdictRow:
+    return VerdictRow(
+        case_id=case, adr_id=j.adr, condition=j.condition, at=to_text(j.at), state=j.state, value=j.value,
+        distance=j.distance, sentence=j.sentence, evidence=json.dumps(j.evidence),
+        cause=canonical_json(j.cause.model_dump(mode="json")), overdue=int(j.overdue),
+    )  # fmt: skip
+
+
+def _judged(r: VerdictRow) -> Judged:
+    return Judged(
+        condition=r.condition, adr=r.adr_id, at=to_time(r.at), state=r.state, value=r.value, distance=r.distance,
+        sentence=r.sentence, evidence=tuple(json.loads(r.evidence)),
+        cause=Cause.model_validate_json(r.cause) if r.cause else UNKNOWN, overdue=bool(r.overdue),
+    )  # fmt: skip
