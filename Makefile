@@ -65,7 +65,7 @@ $(APP_READY): requirements.txt | .venv/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet -r requirements.txt
 	@touch $@
 
-$(DEV_READY): requirements-dev.txt $(APP_READY)
+$(DEV_READY): requirements-dev.txt requirements-postgres.txt $(APP_READY)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	@touch $@
 

@@ -27,7 +27,8 @@ class _Here(threading.local):
 class Database:
     """Transactions over one SQLite file or PostgreSQL database, by `read()` and `write()`; each gives a session.
 
-    A write joins one that is open in its thread. A joined write is a savepoint: when it fails and the caller goes on, only its own rows are undone.
+    A write joins one that is open in its thread, as a savepoint: when it fails and the caller goes on, only its own
+    rows are undone.
     """
 
     def __init__(self, url: str) -> None:

@@ -87,7 +87,7 @@ POSTGRESQL = Dialect(
         """CREATE TRIGGER {table}_after_truncate AFTER TRUNCATE ON {table}
            FOR EACH STATEMENT EXECUTE FUNCTION {table}_emptied()""",
     ),
-    # a machine that fell asleep in the middle of a transaction would hold everybody up for two hours, TCP's own patience
+    # a machine that fell asleep inside a transaction would hold everybody up for two hours, TCP's own patience
     on_connect=(
         f"SET lock_timeout = {WAIT_MS}", "SET tcp_keepalives_idle = 30", "SET tcp_keepalives_interval = 10",
     ),

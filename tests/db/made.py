@@ -1,9 +1,8 @@
-"""A store with the Nortia case in a file of its own, and the small values that tests put in."""
+"""A store with the Nortia case, and the small values that tests put in."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 from db.cases import Case
 from db.runs import Run
@@ -15,8 +14,8 @@ NOW = datetime(2026, 9, 1, 9, 0, tzinfo=UTC)
 CONTRACT = Contract(shared={"model": "tiny"}, observed={"gpu": "none"})
 
 
-def a_store(folder: Path) -> Store:
-    store = open_store(f"sqlite:///{folder}/flipline.db")
+def with_nortia(url: str) -> Store:
+    store = open_store(url)
     store.cases.add(Case(id="nortia", slug="nortia", title="Nortia", created_at=NOW, created_by="Sato"))
     return store
 

@@ -1,6 +1,5 @@
 """Points taken out of the calibration and back in: the last decision stands, and none is forgotten."""
 
-import sqlite3
 from datetime import timedelta
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from db.calibrations import CalibrationChoice
 from planner.errors import InputError
 from tests.db.made import NOW, contracts, figure
+from tests.db.places import REFUSED
 
 ID = "b1/single/1/user_tok_s/p50"
 
@@ -40,18 +40,9 @@ def test_only_a_stored_figure_can_be_taken_out(kept):
         kept.calibrations.add(choice(False, evidence="nothing"))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE calibration_choice SET reason = 'forged'",
-        "DELETE FROM calibration_choice",
-        "INSERT OR REPLACE INTO calibration_choice SELECT * FROM calibration_choice",
-    ],
-)
-def test_a_decision_cannot_be_rewritten(kept, path, statement):
+def test_a_decision_cannot_be_rewritten(kept, place):
     kept.calibrations.add(choice(False))
-    raw = sqlite3.connect(path, isolation_level=None)
-    with pytest.raises(sqlite3.IntegrityError, match="calibration_choice is append-only"):
-        raw.execute(statement)
-    raw.close()
+    for statement in place.rewrites("calibration_choice", "reason", "id"):
+        with pytest.raises(REFUSED, match="calibration_choice is append-only"):
+            place.run(statement)
     assert kept.calibrations.all() == (choice(False),)

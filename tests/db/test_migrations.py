@@ -1,6 +1,5 @@
 """The schema: made from nothing, made once, and the same as the row classes say."""
 
-import sqlite3
 import threading
 
 import pytest
@@ -9,62 +8,50 @@ from db.migrations import MIGRATIONS
 from db.store import open_store
 from db.tables import Base
 from planner.errors import InputError, SchemaTooNew
-from tests.db.made import a_store
+from tests.db.made import with_nortia
 
 
-def columns(path):
-    with sqlite3.connect(path) as raw:
-        tables = [r[0] for r in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        found = {t: {r[1] for r in raw.execute(f"PRAGMA table_info({t})")} for t in tables}
-    raw.close()
-    return found
-
-
-def test_the_schema_is_what_the_rows_say(store, path):
-    made = columns(path)
+def test_the_schema_is_what_the_rows_say(store, place):
+    made = place.columns()
     assert made.pop("migration") == {"name", "applied_at"}
     assert made == {t.name: {c.name for c in t.columns} for t in Base.metadata.sorted_tables}
 
 
-def test_opening_again_changes_nothing_and_keeps_the_data(store, path, tmp_path):
-    before = columns(path)
+def test_opening_again_changes_nothing_and_keeps_the_data(store, place):
+    before = place.columns()
     store.close()
-    again = open_store(f"sqlite:///{path}")
+    again = open_store(place.url)
     assert [c.slug for c in again.cases.all()] == ["nortia"]
     again.close()
-    assert columns(path) == before
-    with sqlite3.connect(path) as raw:
-        assert [r[0] for r in raw.execute("SELECT name FROM migration")] == [m.__name__ for m in MIGRATIONS]
-    raw.close()
+    assert place.columns() == before
+    assert [r[0] for r in place.run("SELECT name FROM migration ORDER BY name")] == [m.__name__ for m in MIGRATIONS]
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(path, monkeypatch):
+def test_a_migration_that_fails_leaves_the_database_as_it_was(empty, monkeypatch):
     def m002_breaks(connection):
         connection.exec_driver_sql("CREATE TABLE half (id TEXT)")
         connection.exec_driver_sql("INSERT INTO no_such_table VALUES (1)")
 
-    a_store(path.parent).close()
+    with_nortia(empty.url).close()
     monkeypatch.setattr("db.migrations.MIGRATIONS", [*MIGRATIONS, m002_breaks])
     with pytest.raises(InputError, match="no_such_table"):
-        open_store(f"sqlite:///{path}")
-    assert "half" not in columns(path)
+        open_store(empty.url)
+    assert "half" not in empty.columns()
 
 
-def test_a_database_of_a_newer_flipline_is_not_touched(store, path):
+def test_a_database_of_a_newer_flipline_is_not_touched(store, place):
     store.close()
-    with sqlite3.connect(path) as raw:
-        raw.execute("INSERT INTO migration VALUES ('m900_from_the_future', 'x')")
-    raw.close()
+    place.run("INSERT INTO migration VALUES ('m900_from_the_future', 'x')")
     with pytest.raises(SchemaTooNew, match="m900_from_the_future"):
-        open_store(f"sqlite:///{path}")
+        open_store(place.url)
 
 
-def test_several_that_open_an_empty_database_at_once_make_one(path):
+def test_several_that_open_an_empty_database_at_once_make_one(empty):
     failed = []
 
     def go():
         try:
-            open_store(f"sqlite:///{path}").close()
+            open_store(empty.url).close()
         except Exception as e:
             failed.append(e)
 
@@ -74,7 +61,7 @@ def test_several_that_open_an_empty_database_at_once_make_one(path):
     for t in threads:
         t.join()
     assert failed == []
-    assert "adr_edit" in columns(path)
+    assert "adr_edit" in empty.columns()
 
 
 @pytest.mark.parametrize(
@@ -101,10 +88,12 @@ def test_a_folder_that_cannot_be_made(tmp_path):
         open_store(f"sqlite:///{tmp_path}/file/flipline.db")
 
 
-def test_pragmas_are_in_force(store):
+def test_pragmas_are_in_force(path):
+    store = with_nortia(f"sqlite:///{path}")
     with store._database.read() as session:
 
         def ask(name):
             return session.connection().exec_driver_sql(f"PRAGMA {name}").scalar()
 
         assert (ask("journal_mode"), ask("foreign_keys"), ask("recursive_triggers")) == ("wal", 1, 1)
+    store.close()
