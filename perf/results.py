@@ -41,19 +41,20 @@ CHART = f'{MAIN} [data-testid="stVegaLiteChart"] :is(canvas, svg)'
 # Notes when a visitor first sees what, when the page's content last changed and when it was last clicked, in ms.
 # Marks that Streamlit sets and takes away around an element while its script ends are no content.
 WATCH = """
-window.seen = {}; window.changed = 0; window.clicked = 0;
+window.seen = {}; window.changed = 0; window.clicked = 0; window.stirred = 0;
 const wanted = WANTED;
 const content = (m) => (m.type !== 'attributes' || m.target.tagName === 'CANVAS')
   && (m.target.parentElement ?? m.target).closest?.('[data-testid="stMain"]');
 new MutationObserver((all) => {
   if (all.some(content)) window.changed = performance.now();
+  window.stirred = performance.now();
   for (const [name, selector] of Object.entries(wanted))
     if (!(name in window.seen) && document.querySelector(selector)) window.seen[name] = performance.now();
 }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
 document.addEventListener('click', () => { window.clicked = performance.now(); }, true);
 """
 STANDS = f"""() => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'notRunning'
-  && performance.now() - window.changed > {QUIET_MS}"""
+  && performance.now() - window.stirred > {QUIET_MS}"""
 
 
 def timed(home: Path) -> dict[str, Any]:
