@@ -68,6 +68,14 @@ def quoted(value: str | Sequence[str]) -> Safe:
     return Safe(f"[{', '.join(quoted(v) for v in value)}]")
 
 
+_ESCAPED = re.compile(r"\\\\([!-/:-@\[-`{-~])")
+
+
+def unescaped(text: str) -> str:
+    """What a reader of Markdown sees where `inline` or `block` wrote."""
+    return _ESCAPED.sub(r"\1", text)
+
+
 def slug(title: str) -> str:
     """Lower-case words joined by dashes, letters of every script kept; `decision` when nothing is left."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", plain(title)).lower())

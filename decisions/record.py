@@ -6,12 +6,14 @@ what is seen, by adding to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
+from decisions.forgotten import Forgotten, remembered
 from planner.condition_line import format_condition, parse_condition
 from planner.conditions import Condition, Kind
 from planner.derivation import Derivation
@@ -52,10 +54,13 @@ class FlipCondition(Frozen):
     """One reason to re-open a decision: a measurable condition, or a statement that its owner judges by hand.
 
     `fires_when` says which side of the condition fires. The consequence stands here, not inside `condition`.
+    `forgotten` is a stored condition that this Flipline cannot read any more, since its metric or its form is gone: it
+    is kept as it was, can never be judged, and breaks nothing that stands beside it.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")
     condition: Condition | None = None
+    forgotten: Forgotten | None = Field(default=None, exclude_if=lambda kept: kept is None)
     statement: str = ""
     fires_when: FiresWhen = "holds"
     owner: str = ""
@@ -64,9 +69,14 @@ class FlipCondition(Frozen):
     consequence: str = ""
     retired: bool = False
 
+    @model_validator(mode="before")
+    @classmethod
+    def _kept_though_forgotten(cls, data: Any) -> Any:
+        return remembered(data) if isinstance(data, Mapping) else data
+
     @model_validator(mode="after")
     def _one_of_both(self) -> FlipCondition:
-        if (self.condition is None) == (not self.statement.strip()):
+        if ((self.condition or self.forgotten) is None) == (not self.statement.strip()):
             raise ValueError(f"flip condition {self.id!r}: give either a condition line or a statement, not both.")
         if self.condition is not None and self.condition.consequence:
             raise ValueError(f"flip condition {self.id!r}: write the consequence beside the condition, not inside it.")
@@ -90,10 +100,12 @@ class FlipCondition(Frozen):
     @property
     def manual(self) -> bool:
         """Whether a person judges it, because no metric can."""
-        return self.condition is None
+        return bool(self.statement)
 
     def in_words(self) -> str:
         """The condition line, or the statement."""
+        if self.forgotten:
+            return self.forgotten.line
         return format_condition(self.condition) if self.condition else self.statement
 
 
@@ -144,12 +156,20 @@ class People(Frozen):
     informed: tuple[Name, ...] = ()
 
 
+class Section(Frozen):
+    """A part of an imported file that no field takes: its heading, and its Markdown as it stood there."""
+
+    heading: str
+    markdown: str
+
+
 class AdrText(Frozen):
     """The written part of an ADR. `headline` is the one sentence for people; `outcome` says why `chosen` was chosen.
 
     `chosen` is the title of an option ("no candidate meets this" is an option too). `evidence_absent` states why
     there is no evidence, when there is none. `sizing` are computed figures, each with its formula, inputs and known
-    error as they were when the text was written: they explain the choice and are never evidence.
+    error as they were when the text was written: they explain the choice and are never evidence. `kept` are parts of an
+    imported file that no other field takes.
     """
 
     title: str = Field(min_length=1, max_length=300)
@@ -170,6 +190,8 @@ class AdrText(Frozen):
     review_on: date | None = None
     tags: tuple[str, ...] = ()
     supersedes: tuple[AdrId, ...] = ()
+    # Left out where there is none, so that a text without keeps its bytes.
+    kept: tuple[Section, ...] = Field(default=(), exclude_if=lambda kept: not kept)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> AdrText:
@@ -190,6 +212,26 @@ class Comment(Frozen):
     at: AwareDatetime
     author: str
     text: str
+
+
+class Opinion(Frozen):
+    """Whether somebody approves of a decision or objects to it, and what was answered to an objection.
+
+    `outdated` says that the text was amended after an approval: it was of another text.
+    """
+
+    at: AwareDatetime
+    author: str
+    stance: Literal["approves", "objects"]
+    reason: str = ""
+    answer: str = ""
+    answered_by: str = ""
+    outdated: bool = False
+
+    @property
+    def stands_in_the_way(self) -> bool:
+        """An objection that nobody answered."""
+        return self.stance == "objects" and not self.answer
 
 
 class Fire(Frozen):
@@ -223,6 +265,7 @@ class Adr(AdrText):
     updated_at: AwareDatetime | None = None
     superseded_by: str | None = None
     comments: tuple[Comment, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
     fires: tuple[Fire, ...] = ()
 
     @property

@@ -1,0 +1,157 @@
+"""A decision file as it stands: front matter, title, sections. MADR 2 to 4, Nygard and whatever lies between.
+
+Nothing is interpreted here and nothing is lost: decisions/madr_text.py says what the parts mean.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, NamedTuple
+
+import yaml
+
+from planner.errors import InputError
+
+LARGEST_CHARACTERS = 2_000_000
+_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
+_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<words>.*?))?(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
+_NO_PARAGRAPH = re.compile(r"^(?: {4}|\t| {0,3}(?:[-*+>|#<]|\d+[.)]\s|$))")
+CONFLICT = re.compile(r"^(?:<{7} |={7}$|>{7} )", re.MULTILINE)
+_MACHINE = re.compile(r"^```yaml\n(?P<block>(?:(?!```).*\n)+)```\n*\Z", re.MULTILINE)
+
+
+class Part(NamedTuple):
+    """A heading and what stands under it up to the next; `line` counts from 1."""
+
+    level: int
+    heading: str
+    markdown: str
+    line: int
+
+
+class MadrFile(NamedTuple):
+    """A file taken apart; `machine` is the block of a file that Flipline wrote, `preamble` what precedes sections."""
+
+    title: str
+    front: dict[str, Any]
+    preamble: str
+    parts: tuple[Part, ...]
+    machine: dict[str, Any] | None
+
+
+def read_madr(text: str, where: str = "file") -> MadrFile:
+    """Take a decision file apart, with any line ends, with or without front matter and a last line end.
+
+    Raises InputError, with the line, for front matter that cannot be read, an unfinished merge, or no title.
+    """
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if len(text) > LARGEST_CHARACTERS:
+        raise InputError(f"has {len(text):,} characters.", where=where, fix="A decision is a page or two.")
+    marker = next((i for i, x in enumerate(lines, 1) if CONFLICT.match(x) and not x.startswith("=")), None)
+    if marker:
+        raise InputError("holds the marks of an unfinished merge.", where=f"{where}, line {marker}",
+                         fix="Finish the merge first.")  # fmt: skip
+    front, begin = _front_matter(lines, where)
+    parts = _parts(lines, begin)
+    at = next((i for i, p in enumerate(parts) if p.level == 1), None)
+    title = parts[at].heading if at is not None else str(front.get("title") or "")
+    if not title.strip():
+        raise InputError("has no title.", where=f"{where}, line {begin + 1}", fix="Begin it with '# Title'.")
+    before = parts[0].markdown if not parts[0].level else ""
+    preamble = "\n\n".join(x for x in (before, parts[at].markdown if at is not None else "") if x)
+    sections = tuple(p for i, p in enumerate(parts) if p.level and i != at)
+    return MadrFile(title, front, preamble, sections, machine_block("\n".join(lines)))
+
+
+def machine_block(text: str) -> dict[str, Any] | None:
+    """The YAML block that ends a file of ours; None for a file that Flipline did not write."""
+    found = _MACHINE.search(text)
+    try:
+        data = yaml.load(found["block"], Loader=yaml.CSafeLoader) if found else None
+    except yaml.YAMLError:
+        return None
+    return data if isinstance(data, dict) and "flipline" in data else None
+
+
+def _front_matter(lines: list[str], where: str) -> tuple[dict[str, Any], int]:
+    """The fields, and the index of the first line after them."""
+    mark = lines[0].rstrip()
+    if mark not in ("---", "+++"):
+        return {}, 0
+    end = next((i for i, x in enumerate(lines[1:], 1) if x.rstrip() in ({"---", "..."} if mark == "---" else {"+++"})),
+               None)  # fmt: skip
+    if end is None:
+        if mark == "---" and not re.match(r"^\s*[\w-]+\s*:", lines[1] if len(lines) > 1 else ""):
+            return {}, 1  # a rule across the page, not front matter
+        raise InputError("begins front matter that nothing ends.", where=f"{where}, line 1",
+                         fix=f"Close it with a line {mark}.")  # fmt: skip
+    block = "\n".join(lines[1:end])
+    try:
+        data = yaml.load(block, Loader=yaml.CSafeLoader) if mark == "---" else tomllib.loads(block)
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError) as e:
+        place = getattr(e, "problem_mark", None)
+        line = f", line {place.line + 2}" if place else ", line 1"
+        raise InputError("front matter cannot be read.", where=f"{where}{line}",
+                         fix="Quote values that hold ': '.") from None  # fmt: skip
+    if data is not None and not isinstance(data, dict):
+        raise InputError("front matter holds no fields.", where=f"{where}, line 1", fix="Write 'status: accepted'.")
+    return {str(k).strip().lower(): v for k, v in (data or {}).items()}, end + 1
+
+
+def _parts(lines: list[str], begin: int) -> list[Part]:
+    """What stands before the first heading (level 0), then each heading with its text; fences and comments hide."""
+    found = [Part(0, "", "", begin + 1)]
+    body: list[str] = []
+
+    def close() -> None:
+        found[-1] = found[-1]._replace(markdown="\n".join(body).strip("\n"))
+        body.clear()
+
+    hidden = Hidden()
+    for n, line in enumerate(lines[begin:], begin + 1):
+        covered = hidden.takes(line)
+        heading = None if covered else _HEADING.match(line)
+        if heading:
+            close()
+            found.append(Part(len(heading["marks"]), (heading["words"] or "").strip(), "", n))
+        elif not covered and _UNDERLINE.match(line) and body and not _NO_PARAGRAPH.match(body[-1]):
+            words = body.pop().strip()
+            close()
+            found.append(Part(1 if line.strip().startswith("=") else 2, words, "", n - 1))
+        else:
+            body.append(line)
+    close()
+    return found
+
+
+class Hidden:
+    """Whether a line lies inside a code fence or an HTML comment, where nothing is a heading."""
+
+    def __init__(self) -> None:
+        self.fence = ""
+        self.comment = False
+
+    def takes(self, line: str) -> bool:
+        """Read the next line and say whether it is hidden; the lines of a fence itself are."""
+        if self.fence:
+            mark = _FENCE.match(line)
+            if mark and mark["marks"].startswith(self.fence) and not mark["info"].strip():
+                self.fence = ""
+            return True
+        if self.comment:
+            self.comment = "-->" not in line
+            return True
+        mark = _FENCE.match(line)
+        if mark and not (mark["marks"][0] == "`" and "`" in mark["info"]):
+            self.fence = mark["marks"]
+            return True
+        opened = line.rfind("<!--")
+        self.comment = opened >= 0 and "-->" not in line[opened:]
+        return self.comment and not line[:opened].strip()
+
+    @property
+    def closing(self) -> str:
+        """What ends whatever is open."""
+        return self.fence or ("-->" if self.comment else "")
