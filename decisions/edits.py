@@ -10,36 +10,19 @@ Each edit class says in which statuses it is allowed and what it changes in the 
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, FlipCondition, Name, SnapshotRef, Status
+from decisions.edit_base import ANY, OPEN, BaseEdit
+from decisions.opinions import Approved, Objected, ObjectionAnswered, OpinionWithdrawn, outdated
+from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, FlipCondition, SnapshotRef, Status
 from planner.errors import InputError, NotAllowed
 from planner.faults import first_fault
-from planner.frozen import Frozen, canonical_json
-
-_OPEN = (Status.PROPOSED, Status.ACCEPTED)
-_ANY = tuple(s for s in Status if s is not Status.DRAFT)
+from planner.frozen import canonical_json
 
 
-class _Edit(Frozen):
-    """What every edit carries: when, by whom, why."""
-
-    at: AwareDatetime
-    author: Name
-    reason: str = ""
-
-    allowed_in: ClassVar[tuple[Status, ...]] = ()
-    done: ClassVar[str] = ""
-    needs_reason: ClassVar[bool] = False
-
-    def changes(self, adr: Adr) -> dict[str, Any]:
-        """Fields of the view that this edit sets."""
-        return {}
-
-
-class Created(_Edit):
+class Created(BaseEdit):
     """The record begins: the text as it was put forward."""
 
     kind: Literal["created"] = "created"
@@ -49,7 +32,7 @@ class Created(_Edit):
     done = "created"
 
 
-class Proposed(_Edit):
+class Proposed(BaseEdit):
     """Put forward for a decision."""
 
     kind: Literal["proposed"] = "proposed"
@@ -60,7 +43,7 @@ class Proposed(_Edit):
         return {"status": Status.PROPOSED}
 
 
-class Amended(_Edit):
+class Amended(BaseEdit):
     """The whole text anew, while it is still under discussion."""
 
     kind: Literal["amended"] = "amended"
@@ -69,10 +52,11 @@ class Amended(_Edit):
     done = "edited"
 
     def changes(self, adr: Adr) -> dict[str, Any]:
-        return {name: getattr(self.text, name) for name in AdrText.model_fields}
+        text = {name: getattr(self.text, name) for name in AdrText.model_fields}
+        return {**text, "opinions": outdated(adr.opinions)}
 
 
-class Accepted(_Edit):
+class Accepted(BaseEdit):
     """Decided by a named person; the number is given here, with the exact bytes it was decided on."""
 
     kind: Literal["accepted"] = "accepted"
@@ -88,7 +72,7 @@ class Accepted(_Edit):
         }  # fmt: skip
 
 
-class Rejected(_Edit):
+class Rejected(BaseEdit):
     """Turned down."""
 
     kind: Literal["rejected"] = "rejected"
@@ -100,7 +84,7 @@ class Rejected(_Edit):
         return {"status": Status.REJECTED}
 
 
-class Deprecated(_Edit):
+class Deprecated(BaseEdit):
     """No longer followed, with nothing in its place."""
 
     kind: Literal["deprecated"] = "deprecated"
@@ -112,7 +96,7 @@ class Deprecated(_Edit):
         return {"status": Status.DEPRECATED}
 
 
-class Superseded(_Edit):
+class Superseded(BaseEdit):
     """Replaced by another ADR."""
 
     kind: Literal["superseded"] = "superseded"
@@ -124,12 +108,12 @@ class Superseded(_Edit):
         return {"status": Status.SUPERSEDED, "superseded_by": self.by}
 
 
-class ConditionAdded(_Edit):
+class ConditionAdded(BaseEdit):
     """One more reason to re-open."""
 
     kind: Literal["condition_added"] = "condition_added"
     condition: FlipCondition
-    allowed_in = _OPEN
+    allowed_in = OPEN
     done = "given another flip condition"
 
     def changes(self, adr: Adr) -> dict[str, Any]:
@@ -139,12 +123,12 @@ class ConditionAdded(_Edit):
         return {"conditions": (*adr.conditions, self.condition)}
 
 
-class ConditionRetired(_Edit):
+class ConditionRetired(BaseEdit):
     """A reason to re-open that no longer applies; it stays readable."""
 
     kind: Literal["condition_retired"] = "condition_retired"
     condition: str
-    allowed_in = _OPEN
+    allowed_in = OPEN
     done = "relieved of a flip condition"
     needs_reason = True
 
@@ -159,12 +143,33 @@ class ConditionRetired(_Edit):
         }
 
 
-class EvidenceAttached(_Edit):
+class RecheckMoved(BaseEdit):
+    """Somebody looked at a flip condition and names the day on which somebody looks again."""
+
+    kind: Literal["recheck_moved"] = "recheck_moved"
+    condition: str
+    recheck_on: date
+    allowed_in = OPEN
+    done = "re-checked"
+    needs_reason = True
+
+    def changes(self, adr: Adr) -> dict[str, Any]:
+        if adr.condition(self.condition).retired:
+            raise NotAllowed(f"flip condition {self.condition!r} is retired.", where=adr.name)
+        return {
+            "conditions": tuple(
+                c.model_copy(update={"recheck_on": self.recheck_on}) if c.id == self.condition else c
+                for c in adr.conditions
+            )
+        }
+
+
+class EvidenceAttached(BaseEdit):
     """More figures beside the decision."""
 
     kind: Literal["evidence_attached"] = "evidence_attached"
     evidence: tuple[EvidenceRef, ...] = Field(min_length=1)
-    allowed_in = _OPEN
+    allowed_in = OPEN
     done = "given evidence"
 
     def changes(self, adr: Adr) -> dict[str, Any]:
@@ -174,7 +179,7 @@ class EvidenceAttached(_Edit):
         return {"evidence": tuple(merged.values())}
 
 
-class ConditionFired(_Edit):
+class ConditionFired(BaseEdit):
     """An event, not a decision: evidence met a flip condition. It waits for a person."""
 
     kind: Literal["condition_fired"] = "condition_fired"
@@ -188,7 +193,7 @@ class ConditionFired(_Edit):
         return {"fires": (*(f for f in adr.fires if f.condition != self.fire.condition), self.fire)}
 
 
-class FireConfirmed(_Edit):
+class FireConfirmed(BaseEdit):
     """A person answers a fired condition: the decision is re-opened (by `successor`, if drafted), or it stands."""
 
     kind: Literal["fire_confirmed"] = "fire_confirmed"
@@ -208,24 +213,24 @@ class FireConfirmed(_Edit):
         return {"fires": tuple(f for f in adr.fires if f.condition != self.condition)}
 
 
-class Commented(_Edit):
+class Commented(BaseEdit):
     """Somebody said something."""
 
     kind: Literal["comment"] = "comment"
     text: str = Field(min_length=1)
-    allowed_in = _ANY
+    allowed_in = ANY
     done = "commented"
 
     def changes(self, adr: Adr) -> dict[str, Any]:
         return {"comments": (*adr.comments, Comment(at=self.at, author=self.author, text=self.text))}
 
 
-class ReviewMoved(_Edit):
+class ReviewMoved(BaseEdit):
     """Another date on which somebody looks again."""
 
     kind: Literal["review_moved"] = "review_moved"
     review_on: date
-    allowed_in = _OPEN
+    allowed_in = OPEN
     done = "given another review date"
 
     def changes(self, adr: Adr) -> dict[str, Any]:
@@ -234,7 +239,8 @@ class ReviewMoved(_Edit):
 
 Edit = Annotated[
     Created | Proposed | Amended | Accepted | Rejected | Deprecated | Superseded | ConditionAdded | ConditionRetired
-    | EvidenceAttached | ConditionFired | FireConfirmed | Commented | ReviewMoved,
+    | RecheckMoved | EvidenceAttached | ConditionFired | FireConfirmed | Commented | ReviewMoved
+    | Approved | Objected | ObjectionAnswered | OpinionWithdrawn,
     Field(discriminator="kind"),
 ]  # fmt: skip
 _EDIT: TypeAdapter[Edit] = TypeAdapter(Edit)

@@ -63,6 +63,11 @@ def judge_flip(flip: FlipCondition, adr: Adr, evidence: Iterable[Evidence], cont
     the other side it is near.
     """
     overdue = flip.recheck_on is not None and flip.recheck_on < context.now.date()
+    if flip.forgotten:
+        return FlipVerdict(
+            condition=flip.id, state=FlipState.UNMEASURABLE, overdue=overdue,
+            sentence=f"Unmeasurable: {flip.forgotten.why}. It was stored as '{flip.in_words()}'.",
+        )  # fmt: skip
     if flip.condition is None:
         return _by_hand(flip, adr, overdue)
     pieces = {e.id: e for e in evidence}

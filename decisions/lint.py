@@ -93,6 +93,7 @@ def definition_of_done(adr: Adr, evidence: Iterable[Evidence], context: Context)
     titles = [o.title for o in adr.options]
     today = context.now.date()
     people = adr.people.decided
+    unanswered = [o.author for o in adr.opinions if o.stands_in_the_way]
     figures = f"{len(adr.evidence)} figure{'s' if len(adr.evidence) != 1 else ''} attached"
     return (
         Check("options", len(titles) >= 2, f"At least two options were compared ({len(titles)} listed)."),
@@ -104,6 +105,8 @@ def definition_of_done(adr: Adr, evidence: Iterable[Evidence], context: Context)
         Check("people", bool(people), f"Those who decide are named ({', '.join(people) or 'nobody yet'})."),
         Check("conditions", not broken,
               "Flip conditions are there and free of errors" + (f": {broken[0].sentence}" if broken else ".")),
+        Check("objections", not unanswered,
+              "No objection is without an answer" + (f": {unanswered[0]} objects." if unanswered else ".")),
         Check("review", adr.review_on is not None and adr.review_on > today,
               "A review date lies ahead" + (f" ({adr.review_on:%Y-%m-%d})." if adr.review_on else ".")),
     )  # fmt: skip
@@ -124,6 +127,8 @@ def _duties(flip: FlipCondition, context: Context) -> Iterator[Finding]:
 
 
 def _of_one(flip: FlipCondition, adr: Adr, evidence: Sequence[Evidence], context: Context) -> Iterator[Finding]:
+    if flip.forgotten:
+        yield _finding("FL004", flip.id, f"{flip.id} can never be decided: {flip.forgotten.why}.")
     condition = flip.condition
     if condition is None:
         return
