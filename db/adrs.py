@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import groupby
 from typing import NamedTuple
 
 from sqlmodel import Session, col, func, select
 
+from db.audit import Audit
 from db.database import Database, to_text, to_time
 from db.snapshots import SnapshotStore
 from db.tables import AdrRow, DraftRow, EditRow
+from db.views import Views, entries_of
 from decisions import chain
 from decisions.edits import Accepted, Edit, Superseded, edit_from_json, edit_to_json
 from decisions.record import Adr, SnapshotKind, Status
-from decisions.view import apply, current, propose
-from planner.errors import ConflictError, FliplineError, InputError, NotAllowed, UnknownName
+from decisions.view import apply, propose
+from planner.errors import ConflictError, InputError, NotAllowed, UnknownName
 from planner.frozen import canonical_json
 
 
@@ -35,6 +36,7 @@ class AdrStore:
     def __init__(self, database: Database, snapshots: SnapshotStore) -> None:
         self._database = database
         self._snapshots = snapshots
+        self._views = Views()
 
     def add_draft(self, adr: Adr, *, at: datetime, by: str) -> Draft:
         """Begin a draft; raises ConflictError when its id is taken, InputError for an unknown case."""
@@ -126,10 +128,12 @@ class AdrStore:
     def all(self, *, case: str | None = None, status: Status | None = None) -> tuple[Adr, ...]:
         """All ADRs as they stand, in the order in which they were begun."""
         with self._database.read() as session:
-            query = select(AdrRow).order_by(col(AdrRow.created_at), col(AdrRow.id))
-            rows = session.exec(query.where(AdrRow.case_id == case) if case else query).all()
-            views = [self._current(session, r.id) for r in rows]
-        return tuple(v for v in views if status is None or v.status == status)
+            query = select(AdrRow.id, AdrRow.case_id).order_by(col(AdrRow.created_at), col(AdrRow.id))
+            begun = session.exec(query).all()
+            drafts = session.exec(select(DraftRow.adr_id, DraftRow.body))
+            views = {**{id: self._views.draft(id, body) for id, body in drafts}, **self._views.all(session)}
+        found = (views[id] for id, of in begun if id in views and (case is None or of == case))
+        return tuple(v for v in found if status is None or v.status == status)
 
     def edits(self, id: str) -> tuple[Edit, ...]:
         """The history of an ADR, oldest first; empty for a draft."""
@@ -138,33 +142,33 @@ class AdrStore:
     def entries(self, id: str) -> tuple[chain.Entry, ...]:
         """The links of an ADR's chain as stored."""
         with self._database.read() as session:
-            return _entries(session, id)
+            return entries_of(session, id)
 
     def head(self, id: str) -> str:
         """The hash of the last edit, to be kept elsewhere."""
         return chain.head(self.entries(id))
 
-    def verify(self, known_heads: Mapping[str, str] | None = None) -> tuple[chain.Broken, ...]:
-        """The first broken link of every ADR that has one; `known_heads` are exported heads by ADR id."""
-        heads = dict(known_heads or {})
-        with self._database.read() as session:
-            query = select(EditRow).order_by(col(EditRow.adr_id), col(EditRow.seq))
-            rows = {adr: list(group) for adr, group in groupby(session.exec(query).all(), key=lambda r: r.adr_id)}
-        found = [_broken(rows.get(adr, []), adr, heads.get(adr)) for adr in sorted(rows.keys() | heads.keys())]
-        return tuple(b for b in found if b is not None)
+    def verify(
+        self, known_heads: Mapping[str, str] | None = None, *, nothing_after: bool = False
+    ) -> tuple[chain.Broken, ...]:
+        """The first broken link of every ADR that has one; `known_heads` are exported heads by ADR id.
+
+        With `nothing_after` every edit after those heads is named too, and every ADR that has none.
+        """
+        return Audit(self._database, self._snapshots).broken(known_heads or {}, nothing_after=nothing_after)
 
     def _current(self, session: Session, id: str) -> Adr:
-        entries = _entries(session, id)
-        if entries:
-            return current(edit_from_json(e.body, where=f"{id}, edit {e.seq}") for e in entries)
-        return self._draft(session, id).adr
+        return self._views.of(session, id) or self._draft(session, id).adr
 
     def _draft(self, session: Session, id: str) -> Draft:
         row = session.get(DraftRow, id)
         if row is None:
             if session.get(AdrRow, id) is None:
                 raise UnknownName.from_known("ADR", id, session.exec(select(AdrRow.id)))
-            raise NotAllowed("was proposed and is no draft any more.", where=self._current(session, id).name,
+            record = self._views.of(session, id)
+            if record is None:
+                raise InputError("its record is missing.", where=id, fix="Run python cli.py adr verify.")
+            raise NotAllowed("was proposed and is no draft any more.", where=record.name,
                              fix="Amend the proposal, or write a draft that supersedes it.")  # fmt: skip
         return Draft(Adr.model_validate_json(row.body), row.version, to_time(row.updated_at), row.updated_by)
 
@@ -175,6 +179,7 @@ class AdrStore:
         session.add(EditRow(adr_id=id, seq=entry.seq, number=_number(edit), body=entry.body, prev=entry.prev,
                             hash=entry.hash))  # fmt: skip
         session.flush()
+        self._views.keep(entry, after)
         return after
 
     def _nothing_since(self, session: Session, id: str, view: Adr, seen: int | None) -> None:
@@ -188,11 +193,6 @@ class AdrStore:
         )  # fmt: skip
 
 
-def _entries(session: Session, id: str) -> tuple[chain.Entry, ...]:
-    rows = session.exec(select(EditRow).where(EditRow.adr_id == id).order_by(col(EditRow.seq)))
-    return tuple(_entry(r) for r in rows)
-
-
 def _last(session: Session, id: str) -> chain.Entry | None:
     row = session.exec(select(EditRow).where(EditRow.adr_id == id).order_by(col(EditRow.seq).desc())).first()
     return _entry(row) if row else None
@@ -204,24 +204,6 @@ def _entry(row: EditRow) -> chain.Entry:
 
 def _number(edit: Edit) -> int | None:
     return edit.number if edit.kind == "accepted" else None
-
-
-def _broken(rows: Iterable[EditRow], adr: str, known_head: str | None) -> chain.Broken | None:
-    """Chain, then what the chain does not cover: that each body is an edit, and the number column says the same."""
-    stored = list(rows)
-    broken = chain.verify(map(_entry, stored), known_head=known_head)
-    if broken:
-        return broken._replace(adr=adr)
-    view: Adr | None = None
-    for row in stored:
-        try:
-            edit = edit_from_json(row.body)
-            view = apply(view, edit)
-        except FliplineError as e:
-            return chain.Broken(adr, row.seq, f"does not fit what stood before ({e}).")
-        if row.number != _number(edit):
-            return chain.Broken(adr, row.seq, "carries another number than its text says.")
-    return None
 
 
 def _must_be_draft(adr: Adr) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,8 @@ def _listen(engine: Engine, dialect: Dialect) -> None:
             connection.autocommit = True  # or what is set here ends with the first transaction
         else:
             connection.isolation_level = None  # the driver's own BEGIN comes too late for IMMEDIATE and for DDL
+            # a byte that was changed in the file may be no UTF-8 any more; verify is to name its row, not to fail
+            connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         cursor = connection.cursor()
         for statement in dialect.on_connect:
             cursor.execute(statement)

@@ -26,6 +26,12 @@ class SnapshotStore:
                 session.add(SnapshotRow(sha256=sha256, kind=kind, body=body))
         return SnapshotRef(kind=kind, sha256=sha256)
 
+    def kinds(self) -> dict[str, str | None]:
+        """The kind of every snapshot by its hash; None for one whose bytes are no longer those that were hashed."""
+        with self._database.read() as session:
+            rows = session.exec(select(SnapshotRow.sha256, SnapshotRow.kind, SnapshotRow.body))
+            return {key: kind if hashlib.sha256(body).hexdigest() == key else None for key, kind, body in rows}
+
     def get(self, sha256: str) -> bytes:
         """The bytes of that hash; raises UnknownName."""
         with self._database.read() as session:

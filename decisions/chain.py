@@ -1,7 +1,7 @@
 """A hash chain over the edits of one ADR: each link covers the one before.
 
-It finds changes, removals inside and re-ordering. A cut-off tail, or a well-formed addition, is found only against a
-head hash that was kept elsewhere, which is why every export prints it.
+It finds changes, removals inside, re-ordering and insertions. A cut-off tail, a well-formed addition and a record that
+was written anew from some edit on are found only against a head hash that was kept elsewhere: every export prints it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ def head(entries: Iterable[Entry]) -> str:
     return last
 
 
-def verify(entries: Iterable[Entry], *, known_head: str | None = None) -> Broken | None:
+def verify(entries: Iterable[Entry], *, known_head: str | None = None, nothing_after: bool = False) -> Broken | None:
     """The first broken link of one ADR's chain in stored order, or None when it is whole.
 
-    With `known_head` (from an export) a cut-off tail is found too: that head must be one of the links.
+    With `known_head` (from an export) a cut-off tail is found too: that head must be one of the links. With
+    `nothing_after` it must be the last one, so that an addition is found as well, a well-formed one included.
     """
-    prev, seq, adr, seen = GENESIS, 0, None, set()
+    prev, seq, adr, seen = GENESIS, 0, None, {GENESIS: 0}
     for entry in entries:
         seq += 1
         adr = adr or entry.adr
@@ -72,7 +73,9 @@ def verify(entries: Iterable[Entry], *, known_head: str | None = None) -> Broken
         if entry.hash != link_hash(prev, adr, seq, entry.body):
             return Broken(adr, seq, "was changed after it was written.")
         prev = entry.hash
-        seen.add(prev)
+        seen[prev] = seq
     if known_head is not None and known_head not in seen:
         return Broken(adr or "", seq + 1, f"is missing: the known head {known_head[:12]} is not in the log.")
+    if nothing_after and known_head is not None and seen[known_head] != seq:
+        return Broken(adr or "", seen[known_head] + 1, f"was added after the known head {known_head[:12]}.")
     return None

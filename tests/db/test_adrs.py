@@ -124,15 +124,6 @@ def test_the_view_is_computed_from_the_stored_edits(store):
     assert store.adrs.verify({ID: store.adrs.head(ID)}) == ()
 
 
-def test_a_whole_record_that_vanished_is_found_against_its_head(store, place):
-    proposed(store)
-    head = store.adrs.head(ID)
-    place.lift("adr_edit")
-    place.run("DELETE FROM adr_edit")
-    assert store.adrs.verify() == ()
-    assert [b.seq for b in store.adrs.verify({ID: head})] == [1]
-
-
 def test_many_writers_lose_nothing_and_double_nothing(store, place):
     proposed(store)
     failed = []
