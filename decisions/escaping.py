@@ -68,7 +68,7 @@ def quoted(value: str | Sequence[str]) -> Safe:
     return Safe(f"[{', '.join(quoted(v) for v in value)}]")
 
 
-_ESCAPED = re.compile(r"\\\\([!-/:-@\[-`{-~])")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def unescaped(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import yaml
@@ -23,12 +24,16 @@ _MACHINE = re.compile(r"^```yaml\n(?P<block>(?:(?!```).*\n)+)```\n*\Z", re.MULTI
 
 
 class Part(NamedTuple):
-    """A heading and what stands under it up to the next; `line` counts from 1."""
+    """A heading and what stands under it up to the next; `whole` goes on to the next of its own level or above.
+
+    `line` counts from 1.
+    """
 
     level: int
     heading: str
     markdown: str
     line: int
+    whole: str = ""
 
 
 class MadrFile(NamedTuple):
@@ -100,30 +105,41 @@ def _front_matter(lines: list[str], where: str) -> tuple[dict[str, Any], int]:
     return {str(k).strip().lower(): v for k, v in (data or {}).items()}, end + 1
 
 
+class _Heading(NamedTuple):
+    """A heading's place: it takes the lines from `first` up to `below`, as indexes."""
+
+    level: int
+    words: str
+    first: int
+    below: int
+
+
 def _parts(lines: list[str], begin: int) -> list[Part]:
-    """What stands before the first heading (level 0), then each heading with its text; fences and comments hide."""
-    found = [Part(0, "", "", begin + 1)]
-    body: list[str] = []
+    """What stands before the first heading (level 0), then each heading with its text."""
+    headings = [_Heading(0, "", begin, begin), *_headings(lines, begin)]
+    ends = [h.first for h in headings[1:]] + [len(lines)]
+    return [
+        Part(h.level, h.words, _between(lines, h.below, ends[i]), h.first + 1, _between(lines, h.below, next(
+            (other.first for other in headings[i + 1 :] if other.level <= h.level), len(lines))))
+        for i, h in enumerate(headings)
+    ]  # fmt: skip
 
-    def close() -> None:
-        found[-1] = found[-1]._replace(markdown="\n".join(body).strip("\n"))
-        body.clear()
 
-    hidden = Hidden()
-    for n, line in enumerate(lines[begin:], begin + 1):
+def _between(lines: list[str], first: int, end: int) -> str:
+    return "\n".join(lines[first:end]).strip("\n")
+
+
+def _headings(lines: list[str], begin: int) -> Iterator[_Heading]:
+    """Headings in both forms; code fences and comments hide what looks like one."""
+    hidden, above = Hidden(), ""
+    for i, line in enumerate(lines[begin:], begin):
         covered = hidden.takes(line)
         heading = None if covered else _HEADING.match(line)
         if heading:
-            close()
-            found.append(Part(len(heading["marks"]), (heading["words"] or "").strip(), "", n))
-        elif not covered and _UNDERLINE.match(line) and body and not _NO_PARAGRAPH.match(body[-1]):
-            words = body.pop().strip()
-            close()
-            found.append(Part(1 if line.strip().startswith("=") else 2, words, "", n - 1))
-        else:
-            body.append(line)
-    close()
-    return found
+            yield _Heading(len(heading["marks"]), (heading["words"] or "").strip(), i, i + 1)
+        elif not covered and _UNDERLINE.match(line) and not _NO_PARAGRAPH.match(above):
+            yield _Heading(1 if line.strip().startswith("=") else 2, above.strip(), i - 1, i + 1)
+        above = "" if covered or heading else line
 
 
 class Hidden:

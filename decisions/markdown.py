@@ -5,7 +5,8 @@ The same input gives the same bytes: nothing here looks at a clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,12 @@ from decisions import escaping
 from decisions.chain import GENESIS
 from decisions.exports import file_name, sealed
 from decisions.flips import FlipVerdict
+from decisions.madr_own import exact_block
+from decisions.madr_reader import Hidden, read_madr
+from decisions.madr_words import WORDS, Language, Words
 from decisions.record import Adr, FlipCondition
+from planner.condition_line import EVERY_POINT
+from planner.conditions import Context
 from planner.metrics import quantity
 
 EXPORT_SCHEMA = 1
@@ -28,6 +34,13 @@ class _Link(NamedTuple):
     words: str
     name: str
     file: str
+
+
+class Chart(NamedTuple):
+    """A picture beside the file: its name there, and what it says to who cannot see it."""
+
+    file: str
+    words: str
 
 
 class _Row(NamedTuple):
@@ -54,42 +67,66 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "block": escaping.block, "clause": escaping.clause, "code": escaping.code, "quoted": escaping.quoted,
-        "link": _link,
+        "link": _link, "safe": escaping.Safe,
     }  # fmt: skip
     return environment
 
 
+_HIGH_HEADING = re.compile(r"^( {0,3})#{1,2}([ \t]|$)")
 _TEMPLATE = _environment().get_template("adr.md.j2")
 
 
 def to_markdown(
     adr: Adr, flips: Iterable[FlipVerdict] = (), *, head: str = GENESIS, related: Mapping[str, Adr] | None = None,
-    files: Mapping[str, str] | None = None, warnings: Iterable[str] = (),
+    files: Mapping[str, str] | None = None, warnings: Iterable[str] = (), language: Language = "en",
+    charts: Sequence[Chart] = (), context: Context | None = None,
 ) -> str:  # fmt: skip
     """Write one ADR. `head` is its chain's last hash, `related` the ADRs it supersedes or is superseded by, by id.
 
     `files` are the names of their files by id, where they are not called by their number. `warnings` are what a reader
-    must know beside the outcome (decisions.lint.speed_warnings).
+    must know beside the outcome (decisions.lint.speed_warnings). `context` is what the conditions are judged in: what
+    of it they need goes into the block, for who judges without a database.
 
     Without a verdict in `flips` a condition's state reads "not judged".
     """
-    others = related or {}
+    others, w = related or {}, WORDS[language]
     verdicts = {v.condition: v for v in flips}
     of_conditions = (v.verdict.warning for v in verdicts.values() if v.verdict)
+    marks = [f"\0{i}\0" for i in range(len(adr.kept) + 1)]  # control characters: no text can hold one
     text = _TEMPLATE.render(
         adr=adr,
+        w=w,
+        marks=marks,
+        charts=charts,
+        kept=[part.heading for part in adr.kept],
         status=_status(adr, others),
         people=(
             ("decision-makers", adr.people.decided),
             ("consulted", adr.people.consulted),
             ("informed", adr.people.informed),
         ),
-        links=_links(adr, others, files or {}),
-        warnings=dict.fromkeys(w for w in (*warnings, *of_conditions) if w),
+        accepted=w.accepted.format(who=adr.accepted_by, day=f"{adr.accepted_at:%Y-%m-%d}") if adr.accepted_at else "",
+        review=w.review.format(day=adr.review_on),
+        links=_links(adr, others, files or {}, w),
+        warnings=dict.fromkeys(x for x in (*warnings, *of_conditions) if x),
         rows=[_row(c, verdicts.get(c.id)) for c in adr.conditions],
-        machine=escaping.Safe(_machine(adr, verdicts, head).rstrip("\n")),
     )
-    return sealed(_single_blank_lines(text))
+    whole = _single_blank_lines(text)
+    for mark, part in zip(marks, adr.kept, strict=False):
+        whole = whole.replace(mark, _contained(part.markdown))
+    fields = _machine(adr, verdicts, head, context)
+    read = read_madr(whole.replace(marks[-1], _yaml(fields)))
+    exact = exact_block(adr.text, read)
+    return sealed(whole.replace(marks[-1], _yaml(fields | ({"exact": exact} if exact else {}))))
+
+
+def _contained(markdown: str) -> str:
+    """A kept part that stays under its heading: what it opens is closed, a heading as high as ours is lowered."""
+    hidden, lines = Hidden(), []
+    for line in markdown.split("\n"):
+        covered = hidden.takes(line)
+        lines.append(line if covered else _HIGH_HEADING.sub(r"\1###\2", line))
+    return "\n".join((*lines, hidden.closing) if hidden.closing else lines)
 
 
 def _status(adr: Adr, others: Mapping[str, Adr]) -> str:
@@ -101,13 +138,13 @@ def _reference(adr: Adr) -> str:
     return f"ADR-{adr.number:04d}" if adr.number else adr.title
 
 
-def _links(adr: Adr, others: Mapping[str, Adr], files: Mapping[str, str]) -> list[_Link]:
-    ids = [("Supersedes", i) for i in adr.supersedes]
+def _links(adr: Adr, others: Mapping[str, Adr], files: Mapping[str, str], w: Words) -> list[_Link]:
+    ids = [(w.supersedes, i) for i in adr.supersedes]
     if adr.superseded_by:
-        ids.append(("Superseded by", adr.superseded_by))
+        ids.append((w.superseded_by, adr.superseded_by))
     return [
-        _Link(w, _long_name(others[i]), files.get(i) or file_name(others[i])) if i in others else _Link(w, i, "")
-        for w, i in ids
+        _Link(verb, _long_name(others[i]), files.get(i) or file_name(others[i])) if i in others else _Link(verb, i, "")
+        for verb, i in ids
     ]
 
 
@@ -129,20 +166,48 @@ def _row(flip: FlipCondition, verdict: FlipVerdict | None) -> _Row:
     )  # fmt: skip
 
 
-def _machine(adr: Adr, verdicts: Mapping[str, FlipVerdict], head: str) -> str:
-    conditions = [_condition(c, verdicts.get(c.id)) for c in adr.conditions]
+def _machine(
+    adr: Adr, verdicts: Mapping[str, FlipVerdict], head: str, context: Context | None
+) -> dict[str, object]:  # fmt: skip
     data = {
         "flipline": EXPORT_SCHEMA, "id": adr.id, "case": adr.case, "number": adr.number, "status": adr.status.value,
         "head": head, "supersedes": list(adr.supersedes), "superseded_by": adr.superseded_by,
         "snapshots": {s.kind: s.sha256 for s in adr.snapshots},
-        "conditions": conditions,
+        "candidates": {o.title: o.candidate for o in adr.options if o.candidate},
+        "conditions": [_condition(c, verdicts.get(c.id)) for c in adr.conditions],
+        "judged_in": _judged_in(adr, context),
         "evidence": [
             {"id": e.id, "kind": e.kind.value, "sha256": e.sha256} | ({"run": e.run} if e.run else {})
             for e in adr.evidence
         ],
+        "sizing": [figure.key for figure in adr.sizing],
     }  # fmt: skip
-    kept = {k: _one_line(v) for k, v in data.items() if v not in (None, [], {})}
-    return yaml.dump(kept, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return {k: _one_line(v) for k, v in data.items() if v not in (None, [], {})}
+
+
+def _judged_in(adr: Adr, context: Context | None) -> dict[str, object]:
+    """The load points and contracts that the conditions speak of, and what goodput is counted under."""
+    asked = [c.condition for c in adr.active_conditions if c.condition]
+    if context is None or not asked:
+        return {}
+    names = {n for c in asked for n in (c.candidate, c.over) if n}
+    points = {p for c in asked for p in c.load_points}
+    known = context.points or {}
+    wanted = sorted(known if EVERY_POINT in points else points & known.keys())
+    found = {
+        "decided": {
+            n: context.decided[n].model_dump(mode="json", exclude_defaults=True)
+            for n in sorted(names & context.decided.keys())
+        },
+        "points": {p: known[p].model_dump(mode="json", exclude_defaults=True) for p in wanted},
+        "service_levels": context.service_levels if any(c.metric == "goodput" for c in asked) else None,
+    }
+    return {k: v for k, v in found.items() if v}
+
+
+def _yaml(fields: Mapping[str, object]) -> str:
+    text = yaml.dump(dict(fields), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=1_000_000)
+    return str(text).rstrip("\n")
 
 
 def _condition(flip: FlipCondition, verdict: FlipVerdict | None) -> dict[str, object]:
