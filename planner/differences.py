@@ -91,7 +91,7 @@ def in_text(value: Any, *, field: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return format_number(value)
+        return format_number(value if value == int(value) else float(f"{value:.6g}"))
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M}"
     if isinstance(value, Enum):
@@ -140,9 +140,11 @@ def _differing(path: tuple[str, ...], a: Any, b: Any, field: str = "") -> Iterat
         return
     left, right = _parts(a), _parts(b)
     if left is None or right is None:
-        before, after = (None if x is None else in_text(x, field=field) for x in (a, b))
-        if (before or None) != (after or None):
-            yield Difference(path, before or None, after or None)
+        before, after = in_text(a, field=field) or None, in_text(b, field=field) or None
+        if before == after and isinstance(a, float) and isinstance(b, float):
+            before, after = repr(a), repr(b)  # they differ beyond the digits that are shown
+        if before != after:
+            yield Difference(path, before, after)
         return
     if isinstance(a, tuple | list) and (moved := _order(left, right)):
         yield Difference((*path, "order"), *moved)

@@ -52,10 +52,9 @@ def test_a_phrase_between_quotes_stands_together() -> None:
     assert ids('"cache first"') == ["Prefix cache first"]
 
 
-@pytest.mark.parametrize(
-    "words", ["PREFIX CACHE", "ｐｒｅｆｉｘ　ｃａｃｈｅ", '"Prefix　Cache"']
-)  # full width, ideographic space
+@pytest.mark.parametrize("words", ["PREFIX CACHE", "ｐｒｅｆｉｘ　ｃａｃｈｅ", '"Prefix　Cache"'])
 def test_case_and_width_do_not_matter(words: str) -> None:
+    """The second and third carry full-width letters or the ideographic space of a Japanese keyboard."""
     assert ids(words) == ["Prefix cache first", "weights"]
 
 
