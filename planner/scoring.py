@@ -15,7 +15,7 @@ from typing import Literal
 from planner.conditions import Evidence, Kind
 from planner.engine_schema import Confidence, Engine, EvidenceKind
 from planner.errors import InputError
-from planner.frozen import Frozen
+from planner.frozen import Frozen, sha256_of
 from planner.gates import LICENCES_ALLOWED, Gate, RunForm, format_gate, gates, run_form
 from planner.ratings import engine_ratings, rated
 from planner.requirements import Hardware, ModelPlan, Requirements
@@ -281,7 +281,8 @@ def static_evidence(
 def _fact(
     candidate: str, metric: str, value: bool, at: datetime, sources: tuple[str, ...], note: str
 ) -> Evidence:  # fmt: skip
+    told = sha256_of([value, sources, note])[:12]  # the same fact is the same evidence on every day
     return Evidence(
-        id=f"fact.{candidate}.{metric}.{at.date().isoformat()}", metric=metric, value=float(value), unit="bool",
+        id=f"fact.{candidate}.{metric}.{told}", metric=metric, value=float(value), unit="bool",
         kind=Kind.DOCUMENTED, source="; ".join(sources), at=at, candidate=candidate, note=note,
     )  # fmt: skip

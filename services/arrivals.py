@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from db.runs import TakenIn
+from db.verdicts import Cause
 from decisions.flips import FlipVerdict
 from planner.conditions import Evidence
 from planner.errors import BundleError, FliplineError
@@ -20,8 +21,9 @@ from services.dropped import Broken, Dropped, File, by_its_name, in_place, laid_
 from services.evidence import take_in
 from services.filled import Filled, fill_in
 from services.foreign import Said, bundle_of
+from services.rejudging import rejudge
 from services.usage import Usage, observe
-from services.verdicts import asked_conditions, case_state, rejudge
+from services.verdicts import asked_conditions, case_state
 from services.workspace import Workspace
 
 Report = Callable[[int, int, str], None]  # bundles done, bundles in all, the name of the next one
@@ -83,7 +85,7 @@ def _bundles(
                 except FliplineError as e:
                     broken.append(Broken(bundle.name, by_its_name(bundle, e)))
         finally:  # also when a click ends the page's run between two bundles
-            fired = rejudge(ws, state.case.id) if taken else ()
+            fired = rejudge(ws, state.case.id, _a_run(taken)) if taken else ()
     if broken and not taken:
         raise broken[0].error
     if not taken:
@@ -92,12 +94,17 @@ def _bundles(
     return Arrived(tuple(taken), (), fired, tuple(broken))
 
 
+def _a_run(taken: Sequence[TakenIn]) -> Cause:
+    return Cause(kind="run", says="runs came in", runs=tuple(t.run.sha256 for t in taken if t.new))
+
+
 def bring_in_usage(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source: str) -> Arrived:
     """Store observed demand and judge the case again, all or nothing."""
     case_id = ws.store.cases.get(case).id
     with ws.store.transaction():
         evidence = observe(ws, case_id, usage, by=by, source=source)
-        return Arrived((), evidence, rejudge(ws, case_id))
+        because = Cause(kind="usage", says=f"observed usage came in from {source} by {by}")
+        return Arrived((), evidence, rejudge(ws, case_id, because))
 
 
 def bring_in_table(
@@ -115,4 +122,5 @@ def bring_in_table(
             ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points, raw=raw,
             candidates=[c.id for c in state.plan.candidates] if state.plan else (),
         )  # fmt: skip
-        return Arrived((), evidence, rejudge(ws, state.case.id))
+        because = Cause(kind="figures", says=f"figures were entered from {source} by {by}")
+        return Arrived((), evidence, rejudge(ws, state.case.id, because))

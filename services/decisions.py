@@ -9,6 +9,7 @@ from bundle.manifest import BUNDLE_SCHEMA
 from db.adrs import Draft
 from db.ids import new_id
 from db.migrations import MIGRATIONS
+from db.verdicts import Cause
 from decisions.edits import Amended, Commented, FireConfirmed, Rejected
 from decisions.flips import FlipState, FlipVerdict, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
@@ -21,8 +22,9 @@ from planner.poc import PLAN_SCHEMA
 from planner.weighting import RULES_VERSION
 from services.prefill import prefill
 from services.recounts import counted_for
+from services.rejudging import rejudge
 from services.scores import case_score
-from services.verdicts import CaseState, case_state, judge_adr, rejudge
+from services.verdicts import CaseState, case_state, judge_adr
 from services.workspace import VERSION, Workspace, now, signed_by
 
 
@@ -154,7 +156,7 @@ def accept(ws: Workspace, adr_id: str, author: str, seen: int | None = None, rea
         accepted = ws.store.adrs.accept(
             adr_id, at=now(), author=by, reason=reason, seen=seen, snapshots=_decided_on(ws, state)
         )
-        rejudge(ws, adr.case)
+        rejudge(ws, adr.case, Cause(kind="decision", says=f"{by} accepted the decision"))
         return accepted
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+from db.verdicts import Cause
 from decisions.record import Adr, Deployment
 from planner.errors import InputError, UnknownName
-from services.verdicts import ENGINE_OF, CaseState, case_state, rejudge
+from services.rejudging import rejudge
+from services.verdicts import ENGINE_OF, CaseState, case_state
 from services.workspace import Workspace, now, signed_by
 
 
@@ -43,5 +45,6 @@ def deploy(
     )  # fmt: skip
     with ws.store.transaction():
         ws.store.deployments.add(state.case.id, deployment)
-        rejudge(ws, state.case.id)
+        says = f"{candidate} {deployment.engine_version} went into production"
+        rejudge(ws, state.case.id, Cause(kind="production", says=says))
     return deployment

@@ -16,9 +16,11 @@ from typing import NamedTuple
 from bundle.folder import find_bundles
 from db.ids import new_id
 from db.jobs import FINAL, Job, JobState
+from db.verdicts import Cause
 from planner.errors import FliplineError, NotAllowed
 from services.evidence import take_in
-from services.verdicts import asked_conditions, case_state, rejudge
+from services.rejudging import rejudge
+from services.verdicts import asked_conditions, case_state
 from services.workspace import ROOT, Workspace, now
 
 PROGRESS = "progress.json"
@@ -141,7 +143,7 @@ def collect(ws: Workspace, job: Job) -> int:
         )
         ws.store.jobs.update(job.id, end, at=now(), message=message)
     if new:
-        rejudge(ws, job.case)
+        rejudge(ws, job.case, Cause(kind="run", says="a run here ended"))
     return new
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from db.plans import StoredPlan
+from db.verdicts import Cause
 from planner.contract import FIELDS
 from planner.contract_check import Contradiction, contradictions, refuse_contradictions
 from planner.contract_edit import Edit, edits_of
@@ -27,8 +28,8 @@ from services.launches import SERVER_OF, Weights, launch_of, run_form
 from services.plan_candidates import candidate, started_engines
 from services.plan_costs import cost_of, trimmed
 from services.quality_set import shipped_quality_set
+from services.rejudging import rejudge
 from services.scores import case_score
-from services.verdicts import rejudge
 from services.workspace import Workspace, now
 
 
@@ -217,7 +218,7 @@ def _store(ws: Workspace, case: str, plan: Plan, author: str, body: bytes | None
                 f"this very plan was stored on {stored.at:%Y-%m-%d} and a later one replaced it.", where="plan",
                 fix="Give it another seed or title to make it a plan of its own.",
             )  # fmt: skip
-        rejudge(ws, case)
+        rejudge(ws, case, Cause(kind="plan", says=f"{author} stored another plan"))
     return stored
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from bundle.folder import unpack
+from db.verdicts import Cause
 from planner.conditions import Evidence, Kind
 from planner.contract import Contract
 from planner.loads import LoadPoint
@@ -20,7 +21,8 @@ from services.cases import begin_case, requirements_from
 from services.decisions import begin_draft
 from services.evidence import take_in_all
 from services.plans import draft_plan, save_plan, upload_plan
-from services.verdicts import asked_conditions, case_state, rejudge
+from services.rejudging import rejudge
+from services.verdicts import asked_conditions, case_state
 from services.workspace import ROOT, Workspace
 
 CASES = ROOT / "catalog" / "cases"
@@ -61,7 +63,7 @@ def install(ws: Workspace, path: Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             unpack(archive, Path(scratch))
             take_in_all(ws, case.id, Path(scratch), AUTHOR, asked_conditions(state.plan, ()), levels)
-    rejudge(ws, case.id)
+    rejudge(ws, case.id, Cause(kind="plan", says="the case was begun"))
     begin_draft(ws, case.id, AUTHOR)
 
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from db.cases import Case, RequirementsVersion
 from db.plans import StoredPlan
 from db.runs import Run
-from db.verdicts import Judged
-from decisions.flips import FlipVerdict, fired_edit, judge_flips, new_events
+from decisions.flips import FlipVerdict, judge_flips
 from decisions.record import Adr, Deployment, Status
 from planner.capacity import Sizing
 from planner.conditions import Condition, Context, Evidence, Kind, State, Verdict
@@ -225,34 +224,6 @@ def users_served(state: CaseState, candidate: str = "") -> Users:
         known = " and ".join(KNOWN_BY[k] for k in kinds)
         return Users(0, kinds[0].value, f"No load of the plan keeps the promise on one unit ({one}, {known}); {need}.")
     return Users(None, "", f"How many users get the promise on one unit is not measured; {need}.")
-
-
-def rejudge(ws: Workspace, name: str) -> tuple[FlipVerdict, ...]:
-    """Judge all again after evidence arrived: history is kept, newly fired conditions become events of their ADR."""
-    state = case_state(ws, name)
-    at = now()
-    fired: list[FlipVerdict] = []
-    with ws.store.transaction():
-        rows = [
-            Judged(condition=v.hypothesis.id, at=at, state=v.verdict.state.value, value=v.verdict.value,
-                   distance=v.verdict.distance, sentence=v.verdict.sentence, evidence=v.verdict.used)
-            for v in judge_hypotheses(state)
-        ]  # fmt: skip
-        ws.store.verdicts.record(state.case.id, rows)
-        for adr in state.adrs:
-            if adr.status is not Status.ACCEPTED:
-                continue
-            now_judged = judge_adr(state, adr)
-            new = new_events(ws.store.verdicts.last_states(state.case.id, adr.id), now_judged)
-            for v in new:
-                ws.store.adrs.append(adr.id, fired_edit(v, at=at))
-            fired += new
-            ws.store.verdicts.record(state.case.id, [
-                Judged(condition=v.condition, adr=adr.id, at=at, state=v.state.value, value=v.value,
-                       distance=v.distance, sentence=v.sentence, evidence=v.used)
-                for v in now_judged
-            ])  # fmt: skip
-    return tuple(fired)
 
 
 def missing(state: CaseState) -> tuple[tuple[str, str], ...]:

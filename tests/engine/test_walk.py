@@ -21,7 +21,8 @@ from services.decisions import accept, begin_draft, checklist, open_adr, propose
 from services.evidence import take_in_all
 from services.exporting import export_markdown
 from services.plans import save_plan
-from services.verdicts import asked_conditions, case_state, judge_adr, judge_hypotheses, rejudge, users_served
+from services.rejudging import rejudge
+from services.verdicts import asked_conditions, case_state, judge_adr, judge_hypotheses, users_served
 from services.workspace import Workspace, now, open_workspace
 from tests.engine.conftest import HYPOTHESES, OVERLOAD, STARTS, SWEEP
 from tests.engine.tiny_model import NAME

@@ -6,7 +6,8 @@ from planner.poc import Stage
 from services.arrivals import bring_in_files, bring_in_table
 from services.decisions import begin_draft
 from services.filled import Filled
-from services.verdicts import asked_conditions, case_state, judge_levels, missing, rejudge, users_served
+from services.rejudging import rejudge
+from services.verdicts import asked_conditions, case_state, judge_levels, missing, users_served
 from tests.bundle.made import POINT, bundle, closed_loop
 from tests.services.made import CASE, FIRST_DAY, accepted, small_plan, with_plan, zipped
 
