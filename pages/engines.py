@@ -9,6 +9,7 @@ from planner.rereads import rereads
 from services.scores import case_proposals, case_score, case_what_if
 from services.workspace import now
 from ui.cached import workspace
+from ui.diff_view import score_history
 from ui.engine_evidence import against_today, compare, evidence
 from ui.engine_proposals import proposals, read_again
 from ui.engine_ranking import bars, cards, gate_table
@@ -93,6 +94,7 @@ with datum_tab:
     else:
         st.markdown(t("Nothing runs today, and no other engine passes the gates."))
 
+score_history(ws, state.case.id)
 st.subheader(t("Evidence behind the ratings"))
 every, two = st.tabs([t("Every rating"), t("Two engines side by side")])
 with every:

@@ -11,6 +11,7 @@ from services.plan_costs import cost_of
 from services.plans import Drafted, choices_of, draft_plan, plan_contradictions, save_plan, upload_plan
 from ui import launch_forms, plan_contract
 from ui.cached import workspace
+from ui.diff_view import plan_history
 from ui.hypotheses import hypotheses_section
 from ui.parts import flash, go_to, head, next_step, plain, shown_errors
 from ui.plan_choices import choices_form
@@ -116,6 +117,8 @@ if plan:
     else:
         st.markdown(t("Save the plan first: the folder and the request carry the stored one."))
 
+if stored:
+    plan_history(ws, state.case.id)
 with st.expander(t("Bring in an edited plan file"), icon=":material/upload:"):
     file = st.file_uploader(t("Plan file (YAML)"), type=["yaml", "yml"], key=f"upload-{slug}")
     store = st.button(t("Store this file as the plan"), disabled=file is None, key=f"store-plan-{slug}")

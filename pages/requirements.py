@@ -7,8 +7,9 @@ import streamlit as st
 
 from planner.quantization import QUANTIZATIONS
 from planner.requirements import PRESETS, ModelPlan, Requirements, contradictions
-from services.cases import begin_case, changes, requirements_from, save_requirements
+from services.cases import begin_case, requirements_from, save_requirements
 from ui.cached import workspace
+from ui.diff_view import requirements_history
 from ui.parts import flash, go_to, head, next_step, plain, shown_errors
 from ui.session import open_case, open_next, signed
 from ui.text import t
@@ -209,12 +210,7 @@ if save and (name := signed()):
             flash(t("Saved as version {n}.", n=version.n))
         st.rerun()
 
-versions = ws.store.cases.requirements(state.case.id)
-with st.expander(t("Versions ({n})", n=len(versions)), icon=":material/history:"):
-    for older, newer in zip((None, *versions), versions, strict=False):
-        st.markdown(f"**{newer.n}** · {newer.at:%Y-%m-%d %H:%M} UTC · {plain(newer.author)} · `{newer.sha256[:12]}`")
-        for change in changes(older.requirements(), newer.requirements()) if older else ():
-            st.markdown(f"- {plain(change.field)}: {plain(change.before)} → {plain(change.after)}")
+requirements_history(ws, state.case.id)
 
 with (
     st.expander(t("Start your own case"), icon=":material/add:"),

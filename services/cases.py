@@ -103,17 +103,3 @@ def _calibrated(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardw
     favourite = case_score(ws, r).favourite
     measured = known.for_(setting_of(ws.catalog, r, plan, hardware, favourite)) if favourite else ()
     return size(r, plan, hardware, ws.catalog, measured=measured)
-
-
-class Change(NamedTuple):
-    """One field that differs between two versions of the requirements."""
-
-    field: str
-    before: str
-    after: str
-
-
-def changes(old: Requirements, new: Requirements) -> tuple[Change, ...]:
-    """Fields that differ, as text."""
-    a, b = old.model_dump(mode="json"), new.model_dump(mode="json")
-    return tuple(Change(k, str(a[k]), str(b[k])) for k in b if a.get(k) != b[k])
