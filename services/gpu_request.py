@@ -104,7 +104,7 @@ def gpu_request(
     amount = NOT_STATED if paid.amount is None else f"{paid.amount:,.0f} {paid.currency}"
     return GpuRequest(
         title=f"Request for GPU time: {ws.store.cases.get(plan.case).title}",
-        question=_question(r, plan),
+        question=question(r, plan),
         machine=f"{hardware.count} x {ws.catalog.gpu(hardware.gpu).name}, {hardware.os}, nothing else running on it",
         candidates=", ".join(f"{c.id} ({c.role})" for c in plan.candidates),
         hours=hours, total=format_duration(minutes * 60), stops=_stops(plan), outcomes=_outcomes(plan),
@@ -114,7 +114,8 @@ def gpu_request(
     )  # fmt: skip
 
 
-def _question(r: Requirements, plan: Plan) -> str:
+def question(r: Requirements, plan: Plan) -> str:
+    """What the PoC asks, as one sentence."""
     favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
     others = [c.id for c in plan.candidates if c.id != favourite]
     against = f", against {' and '.join(others)}," if others else ""

@@ -40,7 +40,7 @@ def _compared(state: CaseState, found: tuple[tuple[str, str], ...]) -> None:
         st.markdown(t("No figure of either at a load point of the plan."))
         return
     _table(state, compared)
-    for reason, figures in _refused(compared).items():
+    for reason, figures in refused(compared).items():
         st.markdown(
             f":material/block: **{t('refused')}** {plain(', '.join(figures))}: {plain(metrics_in_words(reason))}."
         )
@@ -59,14 +59,15 @@ def _table(state: CaseState, compared: Compared) -> None:
     if frame.empty:
         return
     whose = {t(name): st.column_config.TextColumn(pinned=True) for name in ("Load point", "Figure")}
-    st.dataframe(frame, hide_index=True, column_config=whose, alt=t("Two candidates figure by figure"))
+    st.dataframe(frame, hide_index=True, column_config=whose, alt=t("Two candidates figure by figure"),
+                 key="compared")  # fmt: skip
     st.download_button(
         t("CSV"), as_csv(frame), file_name=f"{state.case.slug}-{compared.left}-{compared.right}.csv", mime="text/csv",
         icon=":material/table:", on_click="ignore", key="csv-comparison",
     )  # fmt: skip
 
 
-def _refused(compared: Compared) -> dict[str, list[str]]:
+def refused(compared: Compared) -> dict[str, list[str]]:
     """Figures that do not compare, by the reason, each named once whatever the load points."""
     found: dict[str, dict[str, None]] = {}
     for row in compared.rows:
@@ -135,13 +136,18 @@ def _with_range(value: float, low: float, high: float, unit: str) -> str:
 
 
 def _explanations(compared: Compared) -> None:
-    """What could be the cause of the differences, each said once with the figures that it stands for."""
-    causes: dict[str, list[str]] = {}
-    for row in compared.rows:
-        if row.explanation:
-            causes.setdefault(row.explanation, []).append(f"{_figure(row)} at {row.load_point}")
+    causes = explanations(compared)
     if not causes:
         return
     with st.expander(t("What could explain it"), icon=":material/troubleshoot:"):
         for sentence, figures in causes.items():
             st.markdown(f"**{plain(', '.join(figures))}**  \n{plain(sentence)}")
+
+
+def explanations(compared: Compared) -> dict[str, list[str]]:
+    """What could be the cause of the differences, each said once with the figures that it stands for."""
+    causes: dict[str, list[str]] = {}
+    for row in compared.rows:
+        if row.explanation:
+            causes.setdefault(row.explanation, []).append(f"{_figure(row)} at {row.load_point}")
+    return causes

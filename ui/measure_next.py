@@ -25,20 +25,25 @@ def measure_next_section(runs: tuple[Next, ...]) -> None:
 
 
 def next_frame(runs: tuple[Next, ...], first: int = 1) -> pd.DataFrame:
+    """The runs as Markdown shows them literally."""
+    return next_rows(runs, first).map(plain).set_index(t("Order"))
+
+
+def next_rows(runs: tuple[Next, ...], first: int = 1) -> pd.DataFrame:
     """One row a run: what, how much, how long, the most that it could change, for what and what would follow."""
     return pd.DataFrame(
         [
             {
                 t("Order"): str(i),
-                t("Run"): plain(run.what) + ("" if run.in_plan else f" ({t('not in the plan yet')})"),
+                t("Run"): run.what + ("" if run.in_plan else f" ({t('not in the plan yet')})"),
                 t("How much"): amount_in_words(run) or "–",
                 t("Could"): t(run.could),
-                t("For"): plain(", ".join(f"{c.id} ({t(c.state)})" for c in run.changes)),
-                t("Then"): plain(consequence(run)),
+                t("For"): ", ".join(f"{c.id} ({t(c.state)})" for c in run.changes),
+                t("Then"): consequence(run),
             }
             for i, run in enumerate(runs, first)
         ]
-    ).set_index(t("Order"))
+    )
 
 
 def consequence(run: Next) -> str:

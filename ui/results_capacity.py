@@ -55,12 +55,12 @@ def _box(one: CandidateResult, flag: str) -> None:
         elif one.limit:
             st.markdown(f"`{flag}`: {plain(one.limit.reason)}")
         if any(u.units for u in one.units):
-            st.table(_units(one), border="horizontal")
+            st.table(units_frame(one).set_index(t("Users at once")), border="horizontal")
         for u in one.units:
             if u.units is None:
                 st.markdown(plain(u.sentence))
         if one.cost:
-            st.caption(_cost(one.cost))
+            st.caption(plain(cost_in_words(one.cost)))
 
 
 def _knee_line(knee: Knee) -> str:
@@ -69,7 +69,7 @@ def _knee_line(knee: Knee) -> str:
     return f"{badge} {plain(metrics_in_words(knee.sentence))} :small[{way}, {plain(knee.lengths)}]"
 
 
-def _units(one: CandidateResult) -> pd.DataFrame:
+def units_frame(one: CandidateResult) -> pd.DataFrame:
     """A row an end of the peak; what nothing decides reads "not measured"."""
 
     def count(n: int | None) -> str:
@@ -86,10 +86,10 @@ def _units(one: CandidateResult) -> pd.DataFrame:
         }
         for u in one.units
     ]
-    return pd.DataFrame(rows).set_index(t("Users at once"))
+    return pd.DataFrame(rows)
 
 
-def _cost(c: Cost) -> str:
+def cost_in_words(c: Cost) -> str:
     """Power and money per million output tokens at the knee; what rests on an unknown input says so."""
     power = t("{w:,.0f} W a unit", w=c.unit_power_w) if c.unit_power_w is not None else t("power not known")
     energy = c.kwh_per_million_tokens
@@ -101,4 +101,4 @@ def _cost(c: Cost) -> str:
         else t("cost not known: price, years or electricity is not stated")
     )
     speed = t("At {x:,.0f} tok/s a unit", x=c.unit_tok_s)
-    return plain(f"{speed}: {', '.join(x for x in (power, per_token, money) if x)}.")
+    return f"{speed}: {', '.join(x for x in (power, per_token, money) if x)}."

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import altair as alt
 import pandas as pd
 import streamlit as st
 
 from ui.charts import as_csv, svg
 from ui.text import t
+
+
+class Picture(NamedTuple):
+    """A chart, and what it shows for who cannot see it."""
+
+    chart: alt.Chart | alt.LayerChart
+    words: str
 
 
 def chart_of(slug: str, key: str, chart: alt.Chart | alt.LayerChart, words: str, frame: pd.DataFrame) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -13,7 +15,7 @@ from services.verdicts import KNOWN_BY, CaseState
 from ui.cached import workspace
 from ui.parts import kind_badge, plain, shown_errors
 from ui.rate_charts import against_rate
-from ui.results_chart import chart_of
+from ui.results_chart import Picture, chart_of
 from ui.text import t
 from ui.views import rate_frame
 from ui.words import metrics_in_words
@@ -27,8 +29,12 @@ def rates_section(state: CaseState, r: Requirements) -> None:
     if ttft.empty:
         st.markdown(t("Not measured at a rate of requests."))
         return
-    seconds = ttft.assign(value=ttft.value / 1000, low=ttft.low / 1000, high=ttft.high / 1000)
-    _curve(state, r, seconds, rate_frame(state, "goodput", "value"))
+    _curve(state, r, in_seconds(ttft), rate_frame(state, "goodput", "value"))
+
+
+def in_seconds(ttft: pd.DataFrame) -> pd.DataFrame:
+    """A rate frame of TTFT with its values in seconds."""
+    return ttft.assign(value=ttft.value / 1000, low=ttft.low / 1000, high=ttft.high / 1000)
 
 
 @st.fragment
@@ -41,29 +47,42 @@ def _curve(state: CaseState, r: Requirements, ttft: pd.DataFrame, goodput: pd.Da
     with shown_errors():
         counted = state if asked_s == r.ttft_s else with_ttft_counted(workspace(), state, asked_s)
         knees = rate_knees(counted, asked_s)
-        st.table(_ladder(counted, r, asked_s), border="horizontal")
+        st.table(ladder_frame(counted, r, asked_s).set_index(t("First token within")), border="horizontal")
         for knee in knees:
             st.markdown(_knee_line(knee))
-        limits = dict.fromkeys((r.ttft_s, asked_s))
-        levels = [(s, t("{x:g} s, required", x=s) if s == r.ttft_s else t("{x:g} s", x=s)) for s in limits]
-        marks = [(k.at.amount, t("knee {x}", x=in_words("open", k.at.amount))) for k in knees if k.at]
-        chart = against_rate(
-            ttft, y_title=t("TTFT p{p} (s)", p=r.ttft_percentile), levels=levels, knees=marks, log=True
-        )
-        words = t("First token at p{p} against the offered rate, with the limits and the knee", p=r.ttft_percentile)
+        first_token = first_token_by_rate(r, ttft, knees, asked_s)
         if goodput.empty:
-            chart_of(slug, "ttft-by-rate", chart, words, ttft)
+            chart_of(slug, "ttft-by-rate", *first_token, ttft)
             st.caption(t("Goodput by rate: not measured."))
             return
         left, right = st.columns(2)
         with left:
-            chart_of(slug, "ttft-by-rate", chart, words, ttft)
+            chart_of(slug, "ttft-by-rate", *first_token, ttft)
         with right:
-            shares = against_rate(goodput, y_title=t("Goodput"), knees=marks, share=True)
-            chart_of(slug, "goodput-by-rate", shares, t("Share of requests that met every level, by rate"), goodput)
+            chart_of(slug, "goodput-by-rate", *goodput_by_rate(goodput, knees), goodput)
 
 
-def _ladder(state: CaseState, r: Requirements, asked_s: float) -> pd.DataFrame:
+def first_token_by_rate(r: Requirements, ttft: pd.DataFrame, knees: Sequence[Knee], asked_s: float) -> Picture:
+    """TTFT in seconds against the offered rate, with the required and the asked limit and the knees."""
+    limits = dict.fromkeys((r.ttft_s, asked_s))
+    levels = [(s, t("{x:g} s, required", x=s) if s == r.ttft_s else t("{x:g} s", x=s)) for s in limits]
+    title = t("TTFT p{p} (s)", p=r.ttft_percentile)
+    chart = against_rate(ttft, y_title=title, levels=levels, knees=_marks(knees), log=True)
+    words = t("First token at p{p} against the offered rate, with the limits and the knee", p=r.ttft_percentile)
+    return Picture(chart, words)
+
+
+def goodput_by_rate(goodput: pd.DataFrame, knees: Sequence[Knee]) -> Picture:
+    """The share of requests that met every level against the offered rate."""
+    chart = against_rate(goodput, y_title=t("Goodput"), knees=_marks(knees), share=True)
+    return Picture(chart, t("Share of requests that met every level, by rate"))
+
+
+def _marks(knees: Sequence[Knee]) -> list[tuple[float, str]]:
+    return [(k.at.amount, t("knee {x}", x=in_words("open", k.at.amount))) for k in knees if k.at]
+
+
+def ladder_frame(state: CaseState, r: Requirements, asked_s: float) -> pd.DataFrame:
     """What one unit takes at the required limit and at looser ones, and the units that the peak would need of it."""
     rows = []
     for limit_s in ttft_ladder(r, asked_s):
@@ -77,7 +96,7 @@ def _ladder(state: CaseState, r: Requirements, asked_s: float) -> pd.DataFrame:
                 **units,
                 t("Known"): t(KNOWN_BY[knee.kind]) if knee.kind else "–",
             })  # fmt: skip
-    return pd.DataFrame(rows).set_index(t("First token within"))
+    return pd.DataFrame(rows)
 
 
 def _units(u: UnitsMeasured) -> str:

@@ -13,7 +13,7 @@ from services.verdicts import CaseState
 from ui.cached import workspace
 from ui.charts import against_concurrency
 from ui.parts import go_to
-from ui.results_chart import chart_of
+from ui.results_chart import Picture, chart_of
 from ui.results_figures import bound_table
 from ui.sizing_calibration import figure_name, take_out_or_back
 from ui.text import t
@@ -25,21 +25,25 @@ def theory_section(state: CaseState) -> None:
     known = calibration(workspace())
     found = theory_of(known, state)
     if found.regimes:
-        st.dataframe(_table(found), hide_index=True, alt=t("Measured over theory by regime"))
-        frame = _ratios(found)
-        chart = against_concurrency(
-            frame, y="value", y_title=t("Measured / theory, speed per user"), required=1.0,
-            required_label=t("as computed"), series="series",
-        )  # fmt: skip
-        chart_of(
-            state.case.slug, "theory", chart, t("Measured speed over bound and planning value, by in flight"), frame
-        )
+        st.dataframe(theory_frame(found), hide_index=True, alt=t("Measured over theory by regime"))
+        frame = ratios_frame(found)
+        chart_of(state.case.slug, "theory", *theory_picture(frame), frame)
         go_to("sizing", t("The sizing follows the ratios marked as used, in their own regime only. See it there:"))
     bound_table(state)
     _left_out(found, known)
 
 
-def _table(found: Theory) -> pd.DataFrame:
+def theory_picture(frame: pd.DataFrame) -> Picture:
+    """Ratios of measured over computed speed against requests in flight."""
+    chart = against_concurrency(
+        frame, y="value", y_title=t("Measured / theory, speed per user"), required=1.0,
+        required_label=t("as computed"), series="series",
+    )  # fmt: skip
+    return Picture(chart, t("Measured speed over bound and planning value, by in flight"))
+
+
+def theory_frame(found: Theory) -> pd.DataFrame:
+    """One row a regime: the measured speed, over bound and over planning value, and what it rests on."""
     return pd.DataFrame([
         {
             t("Engine"): r.setting.engine,
@@ -63,7 +67,7 @@ def _words(ratio: Ratio) -> str:
     return f"{ratio.value:.2f}{spread}"
 
 
-def _ratios(found: Theory) -> pd.DataFrame:
+def ratios_frame(found: Theory) -> pd.DataFrame:
     """One row a regime and divisor; an engine that was seen in several settings names them."""
     settings = {r.setting for r in found.regimes}
 

@@ -62,6 +62,13 @@ def _box(
 
 def _figure_table(parts: Sequence[Verdict]) -> None:
     """State, value, threshold, distance and n of every condition at every load point that was seen."""
+    frame = parts_frame(parts)
+    if not frame.empty:
+        st.table(frame.set_index(t("Condition")), border="horizontal")
+
+
+def parts_frame(parts: Sequence[Verdict]) -> pd.DataFrame:
+    """One row a condition and load point that was seen."""
     rows = [
         {
             t("Condition"): metrics_in_words(v.sentence.partition(f": {_told(v)}")[0]),
@@ -75,8 +82,7 @@ def _figure_table(parts: Sequence[Verdict]) -> None:
         for v in parts
         if v.value is not None
     ]
-    if rows:
-        st.table(pd.DataFrame(rows).set_index(t("Condition")), border="horizontal")
+    return pd.DataFrame(rows)
 
 
 def _told(v: Verdict) -> str:
@@ -104,14 +110,20 @@ def sample_in_words(v: Verdict) -> str:
 
 
 def _spoiled(parts: Sequence[Verdict], evidence: Mapping[str, Evidence]) -> None:
-    """Which rule spoiled which figure of which run."""
+    for sentence in spoiled_in_words(parts, evidence):
+        st.caption(f":material/report: {plain(sentence)}")
+
+
+def spoiled_in_words(parts: Sequence[Verdict], evidence: Mapping[str, Evidence]) -> list[str]:
+    """Which rule spoiled which figure of which run, a sentence a rule."""
     rules: dict[str, list[str]] = {}
     for i, reason in dict.fromkeys((p.evidence, p.reason) for v in parts for p in v.passed_over):
         if reason.startswith(INVALID):
             rules.setdefault(reason.removeprefix(INVALID), []).append(evidence[i].source if i in evidence else i)
-    for rule, sources in rules.items():
-        runs = ", ".join(dict.fromkeys(sources))
-        st.caption(f":material/report: {t('Left out as invalid ({runs}): {rule}', runs=plain(runs), rule=plain(rule))}")
+    return [
+        t("Left out as invalid ({runs}): {rule}", runs=", ".join(dict.fromkeys(sources)), rule=rule)
+        for rule, sources in rules.items()
+    ]
 
 
 def _runs_of(
