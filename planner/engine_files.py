@@ -21,6 +21,10 @@ from planner.yaml_files import Place, at_line, line_of, parse, parse_guarded, re
 ENGINES = "engines"
 SHIPPED = Path(__file__).resolve().parent.parent / "catalog" / ENGINES
 FIELDS = "docs/catalog.md lists the fields."
+# What we say of a value of ours falls with it: another image has not our digest.
+FALLS_WITH = {
+    "image": ("image_basis", "image_digest", "image_digest_basis"), "image_digest": ("image_digest_basis",),
+}  # fmt: skip
 
 
 def shipped_ids() -> tuple[str, ...]:
@@ -118,7 +122,9 @@ def _over(ours: Any, own: Any) -> Any:
     """Our values with the stated ones in their place, mapping by mapping; a list is replaced as a whole."""
     if not (isinstance(ours, dict) and isinstance(own, dict)):
         return own
-    return {**ours, **{key: _over(ours.get(key), value) for key, value in own.items()}}
+    fallen = {name for key in own for name in FALLS_WITH.get(key, ())}
+    kept = {key: value for key, value in ours.items() if key not in fallen}
+    return {**kept, **{key: _over(ours.get(key), value) for key, value in own.items()}}
 
 
 def _unused(engine: Engine, known: Mapping[str, Engine], path: Path) -> None:

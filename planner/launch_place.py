@@ -80,10 +80,10 @@ def image(server: Server, settings: LaunchSettings) -> str:
 
 
 def image_notes(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
-    """That the digest has to be pinned, where none is known, and how it is read."""
-    if "@sha256:" in image(server, settings):
-        return ()
-    name = server.launch.image
+    """Who read the digest, where the catalogue has one; else that it has to be pinned, and how it is read."""
+    name, basis = server.launch.image, server.launch.image_digest_basis
+    if settings.image_digest or server.launch.image_digest:
+        return (f"Digest {basis}.",) if basis and not settings.image_digest else ()
     return (
         f"Digest not known: pin it before use. After docker pull {name}, this prints it: "
         f"docker image inspect --format '{{{{index .RepoDigests 0}}}}' {name}"

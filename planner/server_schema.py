@@ -125,15 +125,16 @@ class Trap(Frozen):
 class LaunchFacts(Frozen):
     """The start command, where the model goes in it, the image and the default port.
 
-    `image_digest` (sha256:...) is empty where nobody read it; `image_command` is the command inside the image where it
-    differs; `cache_variable` names the folder of downloaded models; `config_flag` takes a YAML file with settings that
-    have no flag.
+    `image_digest` (sha256:...) is empty where nobody read it, and `image_digest_basis` says who did; `image_command` is
+    the command inside the image where it differs; `cache_variable` names the folder of downloaded models; `config_flag`
+    takes a YAML file with settings that have no flag.
     """
 
     command: tuple[str, ...] = Field(min_length=1)
     model: str
     image: str
     image_digest: str = Field(default="", pattern=r"^(sha256:[0-9a-f]{64})?$")
+    image_digest_basis: str = ""
     image_basis: str = ""
     image_command: tuple[str, ...] = ()
     cache_variable: str = ""

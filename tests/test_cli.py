@@ -140,7 +140,10 @@ def test_what_does_not_fit_exits_with_1_and_names_the_way_out(run: Cli) -> None:
     assert "34.3 GB of weights do not fit" in ran.out and "What would do: 2 devices" in ran.out
 
 
-def test_a_stated_fact_fills_a_gap(run: Cli) -> None:
+def test_a_stated_fact_fills_a_gap(run: Cli, home: Path) -> None:
+    (home / "catalog").mkdir(parents=True)
+    gap = "schema: 1\ngpus:\n  - {id: nvidia-jetson-agx-thor-t5000, bandwidth_gb_s: null}\n"
+    (home / "catalog" / "gpus.yaml").write_text(gap)
     words = [w if w != "GX-10" else "Jetson Thor" for w in ASKED]
     assert "memory bandwidth" in run(*words).out
     ran = run(*words, "--bandwidth", "273GB/s", "--explain", "bound")
@@ -236,7 +239,8 @@ def test_launch_writes_every_file_and_says_what_is_still_to_do(run: Cli, tmp_pat
     assert ran.code == 0
     assert {p.name for p in target.iterdir()} == {"run-tensorrt-llm.sh", "tensorrt_llm.yaml"}
     assert yaml.safe_load((target / "tensorrt_llm.yaml").read_text())["return_perf_metrics"] is True
-    assert "! Digest not known: pin it before use" in ran.out and "max_batch_size" in ran.out
+    assert "! Digest as pinned by invarlock/invarlock@1ac5dd28, not pulled here." in ran.out
+    assert "max_batch_size" in ran.out
     assert "daily use" in ran.out
 
 

@@ -30,4 +30,4 @@ def test_daily_use_of_another_server_is_another_launch(launch: Launch) -> None:
     said = "\n".join(m.value for m in (*app.markdown, *app.warning)).replace("\\", "")
     assert "There is no API key. Open to whoever reaches the port" in said
     assert "put a proxy that asks for a key in front" in said
-    assert "Digest not known: pin it before use" in said
+    assert "Digest as pinned by invarlock/invarlock@1ac5dd28, not pulled here." in said

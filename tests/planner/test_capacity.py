@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.capacity import Sizing, SizingSettings, size
-from planner.catalog import load_catalog
+from planner.catalog import Catalog, load_catalog
 from planner.conditions import Kind
 from planner.errors import InputError
 from planner.requirements import Budget, Hardware, ModelPlan, Requirements
@@ -25,6 +25,13 @@ PLANS = (
     ModelPlan(id="C", label="32B dense", model="Qwen/Qwen3-32B", quantization="int4"),
 )
 GX10 = Hardware(gpu="GX-10")
+THOR = Hardware(gpu="Jetson Thor")
+
+
+def without_bandwidth() -> Catalog:
+    """Our catalogue with one GPU whose bandwidth nobody read."""
+    gpu = CATALOG.gpu(THOR.gpu).model_copy(update={"bandwidth_gb_s": None})
+    return CATALOG.model_copy(update={"gpus": {**CATALOG.gpus, gpu.id: gpu}})
 
 
 def nortia(**changed: object) -> Requirements:
@@ -133,7 +140,7 @@ def test_weights_that_do_not_fit_are_a_sentence_and_no_speed_is_made_up() -> Non
 
 
 def test_unknown_bandwidth_gives_memory_without_speed() -> None:
-    found = size(nortia(), PLANS[1], Hardware(gpu="Jetson Thor"), CATALOG)
+    found = size(nortia(), PLANS[1], THOR, without_bandwidth())
     assert found.inputs is None
     assert found.requests_that_fit > 0
     assert any("bandwidth is unknown" in w for w in found.warnings)
@@ -193,11 +200,11 @@ def test_the_price_of_a_unit_comes_before_the_capital_and_says_who_stated_it() -
 
 
 def test_what_the_catalogue_lacks_is_asked_for_and_what_is_stated_counts() -> None:
-    thor = Hardware(gpu="Jetson Thor")
-    unknown = size(nortia(), PLANS[1], thor, CATALOG)
+    unknown = size(nortia(), PLANS[1], THOR, without_bandwidth())
     assert unknown.inputs is None
     assert "bandwidth_gb_s" in [f.field for f in unknown.gaps]
-    known = size(nortia(), PLANS[1], thor, CATALOG, SizingSettings(stated=Stated(bandwidth_gb_s=273)))
+    stated = SizingSettings(stated=Stated(bandwidth_gb_s=273))
+    known = size(nortia(), PLANS[1], THOR, without_bandwidth(), stated)
     assert known.inputs is not None and known.inputs.bandwidth_gb_s == 273
     assert next(u.units for u in known.units if u.users == 50) == 3  # as much bandwidth as GX-10
     assert known.gaps == unknown.gaps  # still asked for, so that the field stays on the page

@@ -69,7 +69,7 @@ def test_unknown_names_say_what_is_near() -> None:
 
 
 def test_gaps_stay_gaps() -> None:
-    assert CATALOG.gpu("Jetson Thor").bandwidth_gb_s is None
+    assert CATALOG.gpu("Jetson Thor").device_total_gib is None
     assert CATALOG.gpu("M5 Max").memory_gb is None
     assert CATALOG.gpu("GB10").tflops("bf16") == (102, "measured GEMM")
     assert CATALOG.gpu("H100").tflops("fp8") == (1978, "data sheet")
@@ -78,14 +78,14 @@ def test_gaps_stay_gaps() -> None:
 
 def test_own_entries_change_the_fields_that_they_state_and_add_new_ones(tmp_path: Path) -> None:
     (tmp_path / "gpus.yaml").write_text(
-        "schema: 1\ngpus:\n  - {id: nvidia-jetson-agx-thor-t5000, bandwidth_gb_s: 273, confidence: medium}\n"
+        "schema: 1\ngpus:\n  - {id: nvidia-jetson-agx-thor-t5000, device_total_gib: 119, confidence: medium}\n"
         + GPU.format(total=23.5, bandwidth=900).split("gpus:\n")[1]
     )
     own = load_catalog(overlay=tmp_path)
-    assert own.gpu("Jetson Thor").bandwidth_gb_s == 273
+    assert own.gpu("Jetson Thor").device_total_gib == 119
     assert own.gpu("Jetson Thor").memory_gb == 128
     assert own.gpu("bench-card").bandwidth_gb_s == 900
-    assert load_catalog().gpu("Jetson Thor").bandwidth_gb_s is None
+    assert load_catalog().gpu("Jetson Thor").device_total_gib is None
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:

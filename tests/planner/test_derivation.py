@@ -15,7 +15,7 @@ from planner.requirements import Budget, Hardware
 from planner.stated import Stated
 from planner.throughput import KINDS, MeasuredRatio, step_s
 from planner.units import format_duration, format_gb
-from tests.planner.test_capacity import GX10, PLANS, nortia
+from tests.planner.test_capacity import GX10, PLANS, THOR, nortia, without_bandwidth
 
 CATALOG = load_catalog()
 MEMORY = {"weights", "kv_per_token", "kv_per_request", "reserve", "kv_pool", "requests_that_fit", "largest_context"}
@@ -43,7 +43,7 @@ def test_every_figure_is_explained(favourite: Sizing) -> None:
 
 @pytest.mark.parametrize("key", sorted(MEMORY))
 def test_memory_is_explained_where_no_speed_is_known(key: str) -> None:
-    unknown = size(nortia(), PLANS[1], Hardware(gpu="Jetson Thor"), CATALOG)
+    unknown = size(nortia(), PLANS[1], THOR, without_bandwidth())
     assert set(unknown.derivations) == MEMORY | KNOB
     assert unknown.derivation(key).lines()
 

@@ -150,6 +150,16 @@ def test_an_image_is_pinned_by_digest_or_the_form_says_that_it_is_not() -> None:
         assert not any("Digest" in n for n in pinned.notes)
 
 
+def test_a_digest_of_ours_says_who_pulled_it_and_a_stated_one_goes_before_it() -> None:
+    case = launch_cases.settings("ollama", "production")
+    ours = start_form(ENGINES["ollama"], case, "container")
+    assert f"ollama/ollama:0.33.0@{ENGINES['ollama'].launch.image_digest}" in ours.text
+    assert "Digest as pulled by algernon28/vespera@0449b1eb, not pulled here." in ours.notes
+    stated = start_form(ENGINES["ollama"], case.model_copy(update={"image_digest": DIGEST}), "container")
+    assert f"ollama/ollama:0.33.0@{DIGEST}" in stated.text
+    assert not any("Digest" in n for n in stated.notes)
+
+
 def test_every_image_names_a_version() -> None:
     for name in RECIPES:
         tag = server(ENGINES, name).launch.image.rpartition(":")[2]

@@ -57,6 +57,20 @@ def test_a_file_with_a_known_id_changes_the_stated_fields_only(tmp_path: Path) -
     assert OURS.engine("vllm").axes["batching"].rating == 3
 
 
+@pytest.mark.parametrize(
+    ("launch", "digest", "basis"),
+    [
+        ("{port: 1234}", OURS.engine("ollama").launch.image_digest, OURS.engine("ollama").launch.image_digest_basis),
+        ("{image: 'ollama/ollama:0.34.0'}", "", ""),
+        ("{image_digest: 'sha256:" + "ab" * 32 + "'}", "sha256:" + "ab" * 32, ""),
+    ],
+    ids=["another field", "another image", "a digest of their own"],
+)
+def test_what_we_say_of_an_image_falls_with_it(tmp_path: Path, launch: str, digest: str, basis: str) -> None:
+    found = load_catalog(overlay=put(tmp_path, f"launch: {launch}\n", "ollama.yaml")).engine("ollama").launch
+    assert (found.image_digest, found.image_digest_basis) == (digest, basis)
+
+
 HOSTILE: dict[str, tuple[str, int, str]] = {
     "an unknown key": ("colour: red\n", 1, "colour: is no field here"),
     "an unknown criterion": ("axes:\n  batchin: {rating: 3, source: [x], versions: a, read_on: 2026-11-28, "

@@ -10,7 +10,7 @@ from planner.conditions import Kind
 from planner.errors import InputError
 from planner.requirements import Hardware, ModelPlan
 from planner.tornado import RANGES, Leg, Swing, tornado
-from tests.planner.test_capacity import GX10, PLANS, nortia
+from tests.planner.test_capacity import GX10, PLANS, THOR, nortia, without_bandwidth
 
 CATALOG = load_catalog()
 
@@ -68,7 +68,7 @@ def test_an_end_that_does_not_fit_says_so() -> None:
 
 def test_the_case_itself_must_be_sizable() -> None:
     with pytest.raises(InputError, match="bandwidth is unknown"):
-        tornado(nortia(), PLANS[1], Hardware(gpu="Jetson Thor"), CATALOG)
+        tornado(nortia(), PLANS[1], THOR, without_bandwidth())
 
 
 def test_settings_count_in_every_leg() -> None:

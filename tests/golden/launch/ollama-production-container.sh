@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ollama 0.33.0 with plan-b, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After docker pull ollama/ollama:0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ollama/ollama:0.33.0 (tag by the project's scheme for releases, not pulled).
+# ! Digest as pulled by algernon28/vespera@0449b1eb, not pulled here.
 # ! The command names no model: create or pull it as plan-b once the server runs.
 # ! There is no API key. Open to whoever reaches the port: every route, pull and delete of models too.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
@@ -32,7 +32,7 @@ exec docker run \
   --env OLLAMA_KEEP_ALIVE=-1 \
   --env OLLAMA_MAX_LOADED_MODELS=1 \
   --env OLLAMA_NO_CLOUD=1 \
-  --entrypoint ollama ollama/ollama:0.33.0 serve
+  --entrypoint ollama ollama/ollama:0.33.0@sha256:08ddf4b4dbfdc4fc1f5b0fe535915998581085402e307b57bb308db68460e372 serve
 # Why each setting has its value:
 #   OLLAMA_HOST 0.0.0.0:11434: inside the container; its port is published on 127.0.0.1 only
 #   OLLAMA_CONTEXT_LENGTH 4096: context of 4,096 tokens, input plus output (requirements)

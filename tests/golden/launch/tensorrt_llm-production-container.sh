@@ -1,7 +1,7 @@
 #!/bin/sh
 # TensorRT-LLM 1.2.1 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! Digest not known: pin it before use. After docker pull nvcr.io/nvidia/tensorrt-llm/release:1.2.1, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' nvcr.io/nvidia/tensorrt-llm/release:1.2.1 (tag by the documented scheme, not pulled).
+# ! Digest as pinned by invarlock/invarlock@1ac5dd28, not pulled here.
 # ! There is no API key. Open to whoever reaches the port: every route.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 # ! Put tensorrt_llm.yaml into /etc/llm first.
@@ -29,7 +29,7 @@ exec docker run \
   --env HF_HOME=/models \
   --env TRTLLM_NO_USAGE_STATS=1 \
   --env HF_HUB_DISABLE_TELEMETRY=1 \
-  --entrypoint trtllm-serve nvcr.io/nvidia/tensorrt-llm/release:1.2.1 Qwen/Qwen3-30B-A3B-FP8 \
+  --entrypoint trtllm-serve nvcr.io/nvidia/tensorrt-llm/release:1.2.1@sha256:33cd085b772947bd22b7273886539331420404e5d2a4a039945241945ff927b9 Qwen/Qwen3-30B-A3B-FP8 \
   --host 0.0.0.0 \
   --port 8000 \
   --served_model_name plan-b \
