@@ -1,7 +1,8 @@
 """What each engine's memory knob means: the same KV budget as every engine's own flag, and a flag's KV budget.
 
 Meanings from catalog/engines/*.yaml (parameters.gpu_memory_fraction and max_context_length). Equal fractions are not
-equal memory: 0.9 leaves three different KV caches (vllm#21348: 178,880 tokens at vLLM's default, 367,404 at 0.93 on SGLang).
+equal memory: 0.9 leaves three different KV caches (vllm#21348: 178,880 tokens at vLLM's default, 367,404 at 0.93 on
+SGLang).
 """
 
 from __future__ import annotations
