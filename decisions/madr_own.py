@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from decisions.escaping import unescaped
-from decisions.madr_lists import day_of
+from decisions.madr_lists import bullets, day_of
 from decisions.madr_reader import MadrFile, Part
 from decisions.madr_words import WORDS, Words, part_of
 from decisions.record import AdrText, Consequences, FlipCondition, Section
@@ -102,7 +102,8 @@ def named_parts(file: MadrFile) -> Iterator[tuple[str, Part]]:
 
 def comments_of(file: MadrFile) -> tuple[tuple[str, date | None, str], ...]:
     """Comments as the prose tells them: author and day, empty where a hand wrote none, and the words."""
-    lines = _bullets(dict(named_parts(file)).get("comments", _NOTHING).markdown)
+    listed, rest = bullets(dict(named_parts(file)).get("comments", _NOTHING).markdown)
+    lines = [unescaped(x) for x in (*listed, *filter(None, (" ".join(p.split()) for p in rest.split("\n\n"))))]
     told = [(_COMMENT.match(x), x) for x in lines]
     return tuple((m["who"], day_of(m["day"]), m["words"]) if m else ("", None, x) for m, x in told)
 
@@ -131,7 +132,7 @@ def _block(markdown: str, placeholder: str = "") -> str:
 
 
 def _bullets(markdown: str) -> tuple[str, ...]:
-    return tuple(unescaped(x[2:]) for x in markdown.split("\n") if x.startswith("* "))
+    return tuple(unescaped(x) for x in bullets(markdown)[0])
 
 
 def _sides(markdown: str, words: Words) -> dict[str, tuple[str, ...]]:
@@ -147,8 +148,8 @@ def _options(listed: str, file: MadrFile, candidates: Mapping[str, str], words: 
         under = part_of(part.heading, ours=True) if part.level == 2 else under
         if part.level == 3 and under == "pros":
             sides = _sides(part.markdown, words)
-            summary = "\n".join(x for x in part.markdown.split("\n") if not x.startswith("* "))
-            found[unescaped(part.heading)] = {"summary": _block(summary), **{f: sides[side] for side, f in SIDES}}
+            summary = _block(bullets(part.markdown)[1])
+            found[unescaped(part.heading)] = {"summary": summary, **{f: sides[side] for side, f in SIDES}}
     return tuple({"title": t, "candidate": candidates.get(t), **found.get(t, {})} for t in _bullets(listed))
 
 

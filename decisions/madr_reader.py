@@ -105,7 +105,7 @@ def _front_matter(lines: list[str], where: str) -> tuple[dict[str, Any], int]:
     return {str(k).strip().lower(): v for k, v in (data or {}).items()}, end + 1
 
 
-class _Heading(NamedTuple):
+class Heading(NamedTuple):
     """A heading's place: it takes the lines from `first` up to `below`, as indexes."""
 
     level: int
@@ -116,12 +116,12 @@ class _Heading(NamedTuple):
 
 def _parts(lines: list[str], begin: int) -> list[Part]:
     """What stands before the first heading (level 0), then each heading with its text."""
-    headings = [_Heading(0, "", begin, begin), *_headings(lines, begin)]
-    ends = [h.first for h in headings[1:]] + [len(lines)]
+    found = [Heading(0, "", begin, begin), *headings(lines, begin)]
+    ends = [h.first for h in found[1:]] + [len(lines)]
     return [
         Part(h.level, h.words, _between(lines, h.below, ends[i]), h.first + 1, _between(lines, h.below, next(
-            (other.first for other in headings[i + 1 :] if other.level <= h.level), len(lines))))
-        for i, h in enumerate(headings)
+            (other.first for other in found[i + 1 :] if other.level <= h.level), len(lines))))
+        for i, h in enumerate(found)
     ]  # fmt: skip
 
 
@@ -129,16 +129,16 @@ def _between(lines: list[str], first: int, end: int) -> str:
     return "\n".join(lines[first:end]).strip("\n")
 
 
-def _headings(lines: list[str], begin: int) -> Iterator[_Heading]:
+def headings(lines: list[str], begin: int = 0) -> Iterator[Heading]:
     """Headings in both forms; code fences and comments hide what looks like one."""
     hidden, above = Hidden(), ""
     for i, line in enumerate(lines[begin:], begin):
         covered = hidden.takes(line)
         heading = None if covered else _HEADING.match(line)
         if heading:
-            yield _Heading(len(heading["marks"]), (heading["words"] or "").strip(), i, i + 1)
+            yield Heading(len(heading["marks"]), (heading["words"] or "").strip(), i, i + 1)
         elif not covered and _UNDERLINE.match(line) and not _NO_PARAGRAPH.match(above):
-            yield _Heading(1 if line.strip().startswith("=") else 2, above.strip(), i - 1, i + 1)
+            yield Heading(1 if line.strip().startswith("=") else 2, above.strip(), i - 1, i + 1)
         above = "" if covered or heading else line
 
 

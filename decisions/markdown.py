@@ -18,7 +18,7 @@ from decisions.chain import GENESIS
 from decisions.exports import file_name, sealed
 from decisions.flips import FlipVerdict
 from decisions.madr_own import exact_block
-from decisions.madr_reader import Hidden, read_madr
+from decisions.madr_reader import Hidden, headings, read_madr
 from decisions.madr_words import WORDS, Language, Words
 from decisions.record import Adr, FlipCondition
 from planner.condition_line import EVERY_POINT
@@ -122,10 +122,15 @@ def to_markdown(
 
 def _contained(markdown: str) -> str:
     """A kept part that stays under its heading: what it opens is closed, a heading as high as ours is lowered."""
-    hidden, lines = Hidden(), []
-    for line in markdown.split("\n"):
-        covered = hidden.takes(line)
-        lines.append(line if covered else _HIGH_HEADING.sub(r"\1###\2", line))
+    lines = escaping.plain(markdown).split("\n")
+    for heading in headings(lines):
+        if heading.level <= 2 and heading.below - heading.first == 1:
+            lines[heading.first] = _HIGH_HEADING.sub(r"\1###\2", lines[heading.first])
+        elif heading.level <= 2:
+            lines[heading.below - 1] = f"\\{lines[heading.below - 1].strip()}"
+    hidden = Hidden()
+    for line in lines:
+        hidden.takes(line)
     return "\n".join((*lines, hidden.closing) if hidden.closing else lines)
 
 
