@@ -12,7 +12,7 @@ from db.audit import Audit
 from db.database import Database, to_text, to_time
 from db.snapshots import SnapshotStore
 from db.tables import AdrRow, DraftRow, EditRow
-from db.views import Views, entries_of
+from db.views import Views, entries_of, tips
 from decisions import chain
 from decisions.edits import Accepted, Edit, Superseded, edit_from_json, edit_to_json
 from decisions.record import Adr, SnapshotKind, Status
@@ -147,6 +147,11 @@ class AdrStore:
     def head(self, id: str) -> str:
         """The hash of the last edit, to be kept elsewhere."""
         return chain.head(self.entries(id))
+
+    def heads(self) -> dict[str, str]:
+        """The hash of the last edit of every record, by ADR id, in their order."""
+        with self._database.read() as session:
+            return {id: tip.hash for id, tip in sorted(tips(session).items())}
 
     def verify(
         self, known_heads: Mapping[str, str] | None = None, *, nothing_after: bool = False

@@ -11,6 +11,7 @@ from sqlmodel import col, select
 from db.database import Database
 from db.snapshots import SnapshotStore
 from db.tables import AdrRow, DraftRow, EditRow
+from db.views import uncollected
 from decisions import chain
 from decisions.edits import Edit, edit_from_json
 from decisions.record import Adr
@@ -32,15 +33,18 @@ class Audit:
 
     def broken(self, heads: Mapping[str, str], *, nothing_after: bool) -> tuple[chain.Broken, ...]:
         """The first thing that is wrong of every ADR that has one."""
+        with uncollected():
+            return self._broken(heads, nothing_after)
+
+    def _broken(self, heads: Mapping[str, str], nothing_after: bool) -> tuple[chain.Broken, ...]:
         query = select(EditRow.adr_id, EditRow.seq, EditRow.body, EditRow.prev, EditRow.hash, EditRow.number)
         with self._database.read() as session:
             rows = session.exec(query.order_by(col(EditRow.adr_id), col(EditRow.seq))).all()
             cases = dict(session.exec(select(AdrRow.id, AdrRow.case_id)).all())
             drafts = set(session.exec(select(DraftRow.adr_id)))
             snapshots = self._snapshots.kinds()
-        links = {
-            id: [_Link(chain.Entry(*r[:5]), r[5]) for r in group] for id, group in groupby(rows, lambda r: str(r[0]))
-        }
+        by_adr = groupby(rows, key=lambda row: str(row[0]))
+        links = {id: [_Link(chain.Entry(*row[:5]), row[5]) for row in group] for id, group in by_adr}
         found = []
         for id in sorted((links.keys() | heads.keys() | cases.keys()) - (drafts - links.keys() - heads.keys())):
             of = links.get(id, [])

@@ -57,13 +57,9 @@ class Views:
 
     def all(self, session: Session) -> Mapping[str, Adr]:
         """The views of all records by id."""
-        newest = select(EditRow.adr_id, func.max(EditRow.seq).label("seq")).group_by(EditRow.adr_id).subquery()
-        query = select(EditRow.adr_id, EditRow.seq, EditRow.hash).join(
-            newest, (col(EditRow.adr_id) == newest.c.adr_id) & (col(EditRow.seq) == newest.c.seq)
-        )
-        tips = {id: Tip(seq, hash) for id, seq, hash in session.exec(query)}
-        self._begin(session, [id for id in tips if id not in self._held])
-        return {id: self._grown(session, id, tip) for id, tip in tips.items()}
+        present = tips(session)
+        self._begin(session, [id for id in present if id not in self._held])
+        return {id: self._grown(session, id, tip) for id, tip in present.items()}
 
     def _grown(self, session: Session, id: str, tip: Tip) -> Adr:
         held = self._held.get(id)
@@ -80,12 +76,21 @@ class Views:
 
     def _begin(self, session: Session, ids: list[str]) -> None:
         """Compute many records that were never seen, each from all of its edits."""
-        with _uncollected():
+        with uncollected():
             for some in (ids[n : n + AT_ONCE] for n in range(0, len(ids), AT_ONCE)):
                 query = _columns().where(col(EditRow.adr_id).in_(some)).order_by(col(EditRow.adr_id), col(EditRow.seq))
                 for _, group in groupby(session.exec(query), key=lambda row: row[0]):
                     entries = [chain.Entry(*row) for row in group]
                     self.keep(entries[-1], replayed(entries))
+
+
+def tips(session: Session) -> dict[str, Tip]:
+    """The last link of every record by the id of its ADR."""
+    newest = select(EditRow.adr_id, func.max(EditRow.seq).label("seq")).group_by(col(EditRow.adr_id)).subquery()
+    query = select(EditRow.adr_id, EditRow.seq, EditRow.hash).join(
+        newest, (col(EditRow.adr_id) == newest.c.adr_id) & (col(EditRow.seq) == newest.c.seq)
+    )
+    return {id: Tip(seq, hash) for id, seq, hash in session.exec(query)}
 
 
 def entries_of(session: Session, id: str, *, after: int = 0) -> tuple[chain.Entry, ...]:
@@ -108,7 +113,7 @@ def _columns():  # type: ignore[no-untyped-def]
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Without the collector, which would walk everything that is made several times while none of it is waste."""
     collecting = gc.isenabled()
     gc.disable()

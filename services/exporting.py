@@ -8,21 +8,28 @@ from pathlib import Path
 from decisions.exports import Export, file_name, file_names, read_export
 from decisions.lint import speed_warnings
 from decisions.markdown import to_markdown
+from decisions.record import Adr
 from planner.errors import InputError, NotAllowed
-from services.verdicts import case_state, judge_adr
+from services.verdicts import CaseState, case_state, judge_adr
 from services.workspace import Workspace
 
 
 def export_markdown(ws: Workspace, adr_id: str, files: Mapping[str, str] | None = None) -> tuple[str, str]:
     """File name and MADR 4 text of one ADR; `files` are names by ADR id where they differ from the numbers."""
     adr = ws.store.adrs.get(adr_id)
-    related = {a.id: a for a in ws.store.adrs.all() if a.id in (*adr.supersedes, adr.superseded_by)}
-    state = case_state(ws, adr.case)
+    others = {a.id: a for a in ws.store.adrs.all()} if adr.supersedes or adr.superseded_by else {}
+    return _markdown(adr, case_state(ws, adr.case), ws.store.adrs.head(adr_id), others, files or {})
+
+
+def _markdown(
+    adr: Adr, state: CaseState, head: str, others: Mapping[str, Adr], files: Mapping[str, str]
+) -> tuple[str, str]:
+    related = {id: others[id] for id in (*adr.supersedes, adr.superseded_by) if id in others}
     text = to_markdown(
-        adr, judge_adr(state, adr), head=ws.store.adrs.head(adr_id), related=related, files=files,
+        adr, judge_adr(state, adr), head=head, related=related, files=files,
         warnings=speed_warnings(adr, state.evidence, state.context_of(adr)),
     )  # fmt: skip
-    return (files or {}).get(adr_id) or file_name(adr), text
+    return files.get(adr.id) or file_name(adr), text
 
 
 def export_all(ws: Workspace, folder: Path, case: str | None = None) -> tuple[Path, ...]:
@@ -32,13 +39,15 @@ def export_all(ws: Workspace, folder: Path, case: str | None = None) -> tuple[Pa
     folder. Nothing is written then.
     """
     present = _present(folder)
-    numbered = [a for a in ws.store.adrs.all() if a.number]
+    adrs, heads = {a.id: a for a in ws.store.adrs.all()}, ws.store.adrs.heads()
+    numbered = [a for a in adrs.values() if a.number]
     files = file_names(numbered, present, [a.number for a in numbered if a.number])
+    states = {of: case_state(ws, of) for of in {a.case for a in numbered} if case in (None, of)}
     written = []
     for adr in numbered:
-        if case is not None and adr.case != case:
+        if adr.case not in states:
             continue
-        name, text = export_markdown(ws, adr.id, files)
+        name, text = _markdown(adr, states[adr.case], heads[adr.id], adrs, files)
         if name in present:
             _must_be_untouched(folder / name, present[name])
         written.append((folder / name, text))
