@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from planner.condition_line import parse_condition
+from planner.criterion_names import criterion_name
 from planner.frozen import Frozen
 from planner.hypotheses import NEAR
 from planner.hypothesis_case import SHARED as SHARED_POINT
@@ -204,12 +205,12 @@ def _probe(r: Requirements, scored: Score, c: ScoredCandidate, p: Contribution, 
         "a": candidate_of(a or c.engine), "b": candidate_of(b) if b else "", "n": regular_point(r),
         "speed": r.user_tok_s_promise, "gap": round(1000 / r.user_tok_s_promise, 1),
     }  # fmt: skip
-    about = p.criterion.replace("_", " ")
+    about = criterion_name(p.criterion)
     basis = "nobody knows it" if p.rating is None else f"{p.evidence_kind}, {p.confidence} confidence"
     turned = f", and one step would make {scored.of(_turned(scored, c, rival)).engine_name} win" if rival else ""
     rated = "" if p.rating is None else f" is rated {p.rating} of 3"
     return Proposal(
-        origin="thin evidence", why=f"{p.criterion}: {c.engine_name}{rated} ({basis}){turned}.",
+        origin="thin evidence", why=f"{criterion_name(p.criterion)}: {c.engine_name}{rated} ({basis}){turned}.",
         engines=tuple(dict.fromkeys(e for e in (a, b, c.engine) if e)),
         points=(shared_point(r, r.shared_prefix_share or 0.6),) if p.criterion == "prefix_reuse" else (),
         hypothesis=_hypothesis(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.criterion_names import criterion_name
 from planner.frozen import Frozen
 from planner.proposals import PROBES, THIN_SURENESS, close_engines
 from planner.scoring import Contribution, Score
@@ -29,7 +30,7 @@ def rereads(scored: Score) -> tuple[Reread, ...]:
 
 
 def _sentence(name: str, p: Contribution) -> str:
-    about = p.criterion.replace("_", " ")
+    about = criterion_name(p.criterion)
     if p.rating is None:
         return f"{about} of {name} is not known, and no load tells it: read or try it by hand ({'; '.join(p.source)})."
     return (

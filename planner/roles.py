@@ -123,12 +123,12 @@ def _other(
     margin = near_tie_margin(share)
     if -behind < CHALLENGER_STEPS * margin:
         words = "a near tie" if -behind < margin else "close enough to be worth measuring"
-        return Advice(engine=engine.id, role="challenger", reason=f"{-behind:.3f} behind {best.name}: {words}.")
+        return Advice(engine=engine.id, role="challenger", reason=f"{-100 * behind:.1f} points of 100 behind {best.name}: {words}.")
     if _speed_decides(requirements) and _at_par(engine, best):
         return Advice(
             engine=engine.id, role="challenger",
             reason=(
-                f"{-behind:.2f} behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}. With "
+                f"{-100 * behind:.0f} points of 100 behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}. With "
                 "one model, a machine in house and time for upgrades, speed for the money decides, and no document "
                 "proves it."
             ),
@@ -141,7 +141,7 @@ def _other(
     worst = [c for c in sorted(losses, key=lambda c: -round(losses[c], 12)) if losses[c] > 0][:REASONS_NAMED]
     return Advice(
         engine=engine.id, role="later",
-        reason=f"{-behind:.2f} behind {best.name}. " + _named([(c, rated(engine, c).reason) for c in worst]),
+        reason=f"{-100 * behind:.0f} points of 100 behind {best.name}. " + _named([(c, rated(engine, c).reason) for c in worst]),
         sources=_unique(s for c in worst for s in rated(engine, c).source),
         when=f"its ratings change: {', '.join(worst)}",
     )  # fmt: skip

@@ -10,6 +10,7 @@ from decisions.flips import from_template
 from decisions.record import AdrText, Consequences, EvidenceRef, FlipCondition, Option
 from planner.capacity import Sizing
 from planner.conditions import STANDING, Evidence, Kind, Verdict
+from planner.criterion_names import criterion_name, with_names
 from planner.derivation import UNKNOWN, Derivation
 from planner.errors import NotAllowed
 from planner.frozen import sha256_of
@@ -48,7 +49,7 @@ def prefill(ws: Workspace, state: CaseState, owner: str) -> AdrText:
         headline=users.sentence,
         context=context,
         drivers=tuple(
-            f"{w.criterion.replace('_', ' ')}: {w.why[0].split(': ', 1)[-1]}"
+            f"{criterion_name(w.criterion)}: {w.why[0].split(': ', 1)[-1]}"
             for w in sorted(score.weights, key=lambda w: -w.weight)[:6] if w.why
         ),
         options=_options(score),
@@ -81,7 +82,7 @@ def _options(score: Score) -> tuple[Option, ...]:
         opens = [f"{g.gate} not known: {g.reason}" for g in c.gates if g.state == "unknown"]
         found.append(Option(
             title=c.engine_name, candidate=c.engine,
-            summary=f"{c.advice.role}: {c.advice.reason}" + (f" {c.advice.when}" if c.advice.when else ""),
+            summary=f"{c.advice.role}: {with_names(c.advice.reason)}" + (f" {c.advice.when}" if c.advice.when else ""),
             pros=tuple(p.statement for p in best), neutral=tuple(opens),
             cons=(*stops, *(p.statement for p in worst)),
         ))  # fmt: skip

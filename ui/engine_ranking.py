@@ -26,7 +26,7 @@ def cards(score: Score, engines: Mapping[str, Engine], today: date) -> None:
 
 def _card(c: ScoredCandidate, engine: Engine, today: date) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        ranked = t("score {score:.2f}", score=c.score) if c.ranked else t("not ranked")
+        ranked = t("{points:.0f} of 100", points=100 * c.score) if c.ranked else t("not ranked")
         sure = t("sure of {share:.0%}", share=c.confidence)
         st.markdown(
             f"{role_badge(c.advice.role)} **{plain(c.engine_name)}** {plain(c.version)} · {ranked} · :small[{sure}]"
@@ -87,6 +87,6 @@ def bars(score: Score) -> None:
               all=", ".join(f"{c.engine_name} {100 * c.score:.0f}" for c in score.candidates)),
     )  # fmt: skip
     st.caption(
-        t("{sentence} Closer than {margin:.3f} is called a near tie: one rating step on one criterion of average "
-          "weight.", sentence=plain(score.candidates[0].confidence_sentence), margin=score.near_tie_margin)
+        t("{sentence} Closer than {margin:.1f} points is a near tie: one rating step on one criterion of average "
+          "weight.", sentence=plain(score.candidates[0].confidence_sentence), margin=100 * score.near_tie_margin)
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.condition_line import format_condition
+from planner.criterion_names import criterion_name, with_names
 from planner.proposals import Proposal
 from planner.rereads import rereads
 from planner.scoring import Contribution, Score
@@ -18,13 +19,13 @@ def print_score(scored: Score, found: WhatIf, asked: tuple[Proposal, ...]) -> No
     names = {c.engine: c.engine_name for c in scored.candidates}
     say(scored.sentence)
     rows = [
-        (c.engine_name, f"{c.score:.2f}" if c.ranked else "stopped", c.advice.role, f"{c.confidence:.0%}",
+        (c.engine_name, f"{100 * c.score:.0f}" if c.ranked else "stopped", c.advice.role, f"{c.confidence:.0%}",
          f"{c.by_confidence.get('unknown', 0.0):.0%}", f"{c.unmeasured_share:.0%}")
         for c in scored.candidates
     ]  # fmt: skip
-    table("Engines", ("engine", "score", "role", "sure of", "unknown", "not measured"), rows)
+    table("Engines", ("engine", "of 100", "role", "sure of", "unknown", "not measured"), rows)
     for c in scored.candidates:
-        say(f"{c.engine_name}: {c.advice.reason}")
+        say(f"{c.engine_name}: {with_names(c.advice.reason)}")
     table("Gates", ("engine", "gate", "state", "reason"), [
         (c.engine_name, g.gate, g.state, g.reason) for c in scored.candidates for g in c.gates if g.state != "pass"
     ])  # fmt: skip
@@ -60,7 +61,7 @@ def _contributions(scored: Score) -> None:
     """One row a criterion that counts: its weight, and what each engine gains of 100, with its rating."""
     parts = {c.engine: {p.criterion: p for p in c.contributions} for c in scored.candidates}
     rows = [
-        (w.criterion, f"{w.weight:.3f}", *(_points(p[w.criterion]) for p in parts.values()))
+        (criterion_name(w.criterion), f"{w.weight:.3f}", *(_points(p[w.criterion]) for p in parts.values()))
         for w in sorted(scored.weights, key=lambda w: -w.weight) if w.weight > 0
     ]  # fmt: skip
     total = ("score of 100", "1.000", *(f"{100 * c.score:4.1f}" for c in scored.candidates))
@@ -74,7 +75,7 @@ def _points(p: Contribution) -> str:
 
 def _flips(scored: Score, names: dict[str, str]) -> None:
     flips = [
-        (f.criterion, f"{f.weight:.2f}", f"{f.below.to} below {f.below.at:.2f}" if f.below else "",
+        (criterion_name(f.criterion), f"{f.weight:.2f}", f"{f.below.to} below {f.below.at:.2f}" if f.below else "",
          f"{f.above.to} above {f.above.at:.2f}" if f.above else "")
         for f in scored.flip_weights if f.nearest
     ]  # fmt: skip

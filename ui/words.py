@@ -5,32 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from planner.criterion_names import CRITERION_NAMES, criterion_name
 from ui.text import t
 
-CRITERIA: dict[str, str] = {
-    "batching": "Batching",
-    "kv_management": "KV cache management",
-    "scheduling_policy": "Scheduling policy",
-    "chunked_prefill": "Chunked prefill",
-    "prefix_reuse": "Prefix reuse",
-    "openai_api": "OpenAI-compatible API",
-    "metrics": "Metrics",
-    "ops_information": "Information for operators",
-    "model_formats": "Model formats",
-    "quantization": "Quantization",
-    "kv_quantization": "KV cache quantization",
-    "multi_gpu": "Several GPUs",
-    "hardware_breadth": "Breadth of hardware",
-    "ease_of_install": "Ease of installation",
-    "release_cadence": "Releases to take in",
-    "licence_maintenance": "Licence and maintenance",
-    "security_defaults": "Security by default",
-    "benchmark_control": "Control for benchmarks",
-    "structured_output": "Structured output",
-    "lora": "LoRA adapters",
-    "multimodal": "Images and audio",
-    "container_images": "Container images",
-}
 RATINGS: tuple[str, ...] = ("○○○ none", "●○○ limited", "●●○ good", "●●● excellent")
 GATES: dict[str, str] = {
     "gpu and precision": "GPU and precision",
@@ -94,7 +71,7 @@ ROLES: dict[str, RoleLook] = {
 
 def criterion(name: str) -> str:
     """A criterion's name for people."""
-    return t(CRITERIA.get(name, name))
+    return t(criterion_name(name))
 
 
 def rating(value: int | None) -> str:
@@ -109,7 +86,7 @@ def better_worse(value: int | None) -> str:
 
 def in_words(text: str) -> str:
     """A sentence of the domain with criteria by their names for people, and a capital at its head."""
-    for name in sorted(CRITERIA, key=len, reverse=True):
+    for name in sorted(CRITERION_NAMES, key=len, reverse=True):
         text = re.sub(rf"(?<!\S){name}(?=[:,]|$)", criterion(name), text)
     return text[:1].upper() + text[1:]
 
