@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bundle.manifest import BUNDLE_SCHEMA
@@ -13,6 +13,7 @@ from db.verdicts import Cause
 from decisions.edits import Amended, Commented, FireConfirmed, Rejected
 from decisions.flips import FlipState, FlipVerdict, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
+from decisions.merge import Merged, Side, merge
 from decisions.record import Adr, AdrText, FlipCondition, SnapshotKind, Status, draft
 from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING
@@ -24,6 +25,7 @@ from services.prefill import prefill
 from services.recounts import counted_for
 from services.rejudging import rejudge
 from services.scores import case_score
+from services.since import section
 from services.verdicts import CaseState, case_state, judge_adr
 from services.workspace import VERSION, Workspace, now, signed_by
 
@@ -40,7 +42,7 @@ def begin_draft(ws: Workspace, name: str, author: str, supersedes: str | None = 
         if supersedes:
             old = ws.store.adrs.get(supersedes)
             _may_be_superseded(state, old)
-            text = _revisiting(text, old, judge_adr(state, old))
+            text = _revisiting(text, old, judge_adr(state, old), section(ws, state, old))
         at = now()
         return ws.store.adrs.add_draft(draft(new_id(at), state.case.id, text), at=at, by=by)
 
@@ -63,8 +65,8 @@ def _may_be_superseded(state: CaseState, old: Adr) -> None:
                          fix="Go on with that one, or reject it first.")  # fmt: skip
 
 
-def _revisiting(text: AdrText, old: Adr, judged: Sequence[FlipVerdict]) -> AdrText:
-    """The text of a successor: why it is opened, and the old conditions, those that fired retired."""
+def _revisiting(text: AdrText, old: Adr, judged: Sequence[FlipVerdict], since: str) -> AdrText:
+    """The text of a successor: why it is opened, what changed, and the old conditions, those that fired retired."""
     fired = {v.condition for v in judged if v.state is FlipState.FIRED} | {f.condition for f in old.fires}
     kept = tuple(c.model_copy(update={"retired": True}) if c.id in fired else c for c in old.active_conditions)
     why = [f"{old.name} is re-opened.", *(f.sentence for f in old.fires)]
@@ -72,8 +74,9 @@ def _revisiting(text: AdrText, old: Adr, judged: Sequence[FlipVerdict]) -> AdrTe
         names = ", ".join(c.id for c in kept if c.retired)
         why.append(f"What fired is carried over as retired, since it would fire again at once: {names}. Arm it again "
                    "with another limit if it should count for this decision too.")  # fmt: skip
+    context = "\n\n".join(x for x in (" ".join(why), since, text.context) if x)
     return text.model_copy(update={
-        "supersedes": (old.id,), "context": f"{' '.join(why)}\n\n{text.context}", "conditions": kept,
+        "supersedes": (old.id,), "context": context, "conditions": kept,
         "title": f"Revisit: {old.title}"[:300],
     })  # fmt: skip
 
@@ -117,6 +120,25 @@ def save(ws: Workspace, opened: Opened, text: AdrText, author: str) -> Opened:
         return opened
     ws.store.adrs.append(adr.id, Amended(at=now(), author=signed_by(author, "proposal"), text=text), seen=version)
     return open_adr(ws, adr.id)
+
+
+class Merging(NamedTuple):
+    """Both people's changes: `stored` is what the other one saved, `by` whom, and goes back in with the save."""
+
+    stored: Opened
+    by: str
+    merged: Merged
+
+
+def merge_with_stored(
+    ws: Workspace, opened: Opened, mine: AdrText, choices: Mapping[str, Side] | None = None
+) -> Merging:  # fmt: skip
+    """What I typed since I opened it, joined with what was saved meanwhile; nothing is stored."""
+    stored = open_adr(ws, opened.adr.id)
+    merged = merge(opened.adr.text, mine, stored.adr.text, choices)
+    if stored.adr.status is Status.DRAFT:
+        return Merging(stored, ws.store.adrs.draft(stored.adr.id).by, merged)
+    return Merging(stored, ws.store.adrs.edits(stored.adr.id)[-1].author, merged)
 
 
 def preview(ws: Workspace, state: CaseState, adr: Adr, flip: FlipCondition) -> FlipVerdict:

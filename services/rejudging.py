@@ -115,6 +115,8 @@ class _Why(NamedTuple):
         if newest.kind is Kind.DOCUMENTED:
             fact = f"{newest.metric} of {newest.candidate} is {quantity(newest.value, newest.unit)}"
             return Cause(kind="catalogue", says=f"the catalogue says: {fact}")
+        if self.because.kind in ("usage", "figures"):
+            return self.because
         if newest.kind is Kind.OBSERVED:
             return Cause(kind="usage", says=f"observed usage came in from {newest.source}{by}")
         return Cause(kind="figures", says=f"figures were {newest.kind.value} from {newest.source}{by}")

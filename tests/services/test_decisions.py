@@ -18,7 +18,7 @@ from planner.errors import ConflictError, InputError, NotAllowed
 from planner.frozen import sha256_of
 from planner.poc import PLAN_SCHEMA
 from planner.weighting import RULES_VERSION
-from services.adr_form import differences, flip_from, flip_rows, flips_from, text_from
+from services.adr_form import flip_from, flip_rows, flips_from, text_from
 from services.arrivals import bring_in, bring_in_usage
 from services.cases import begin_case
 from services.decisions import (
@@ -28,6 +28,7 @@ from services.decisions import (
     checklist,
     comment,
     findings,
+    merge_with_stored,
     open_adr,
     preview,
     propose_draft,
@@ -86,10 +87,29 @@ def test_who_saves_second_loses_nothing_and_hears_who_was_first(shipped, opened)
     save(shipped, opened, opened.adr.text.model_copy(update={"title": "Theirs"}), "Lee")
     with pytest.raises(ConflictError, match="Lee saved the draft"):
         save(shipped, opened, mine, "Kim")
-    theirs = open_adr(shipped, opened.adr.id)
-    assert theirs.adr.title == "Theirs"
-    assert differences(mine, theirs.adr.text) == (("title", "Theirs"),)
-    assert save(shipped, theirs, mine, "Kim").adr.title == "Mine"
+    found = merge_with_stored(shipped, opened, mine)
+    assert (found.by, found.stored.adr.title) == ("Lee", "Theirs")
+    assert [(c.field, c.mine, c.theirs) for c in found.merged.clashes] == [("title", "Mine", "Theirs")]
+    assert save(shipped, found.stored, found.merged.text, "Kim").adr.title == "Mine"
+
+
+def test_what_two_people_changed_in_different_places_is_saved_by_both(shipped, opened):
+    save(shipped, opened, opened.adr.text.model_copy(update={"title": "Theirs"}), "Lee")
+    found = merge_with_stored(shipped, opened, opened.adr.text.model_copy(update={"headline": "Mine"}))
+    assert (found.merged.clashes, found.merged.taken) == ((), ("title",))
+    saved = save(shipped, found.stored, found.merged.text, "Kim").adr
+    assert (saved.title, saved.headline) == ("Theirs", "Mine")
+
+
+def test_a_proposal_is_merged_too(shipped, opened):
+    propose_draft(shipped, opened.adr.id, opened.version, "Tanaka")
+    mine = open_adr(shipped, opened.adr.id)
+    save(shipped, mine, mine.adr.text.model_copy(update={"title": "Theirs"}), "Lee")
+    with pytest.raises(ConflictError, match="Lee added 'amended'"):
+        save(shipped, mine, mine.adr.text.model_copy(update={"headline": "Mine"}), "Kim")
+    found = merge_with_stored(shipped, mine, mine.adr.text.model_copy(update={"headline": "Mine"}))
+    saved = save(shipped, found.stored, found.merged.text, "Kim").adr
+    assert (found.by, saved.title, saved.headline) == ("Lee", "Theirs", "Mine")
 
 
 def test_two_people_accept_the_same_decision(shipped, opened):

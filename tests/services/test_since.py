@@ -1,0 +1,55 @@
+"""A successor says what changed since the decision that it would replace was accepted."""
+
+from __future__ import annotations
+
+from services.arrivals import bring_in, bring_in_usage
+from services.cases import save_requirements
+from services.deployments import deploy
+from services.since import changed_since, section
+from services.verdicts import case_state
+from services.workspace import now
+from tests.services.made import CASE, accepted, asking, days, measured, superseding, with_plan
+
+
+def test_nothing_changed_is_said_too(shipped):
+    adr = accepted(shipped)
+    state = case_state(shipped, CASE)
+    assert changed_since(shipped, state, adr) == ()
+    assert section(shipped, state, adr).startswith("Nothing that it rests on changed since ADR-0001 was accepted on 2")
+
+
+def test_all_that_it_rested_on_is_held_against_today(shipped, tmp_path):
+    adr = accepted(shipped)
+    state = case_state(shipped, CASE)
+    more = state.requirements.model_copy(update={"peak_users_max": 80})
+    save_requirements(shipped, state.case.id, more, "Lee", after=state.version.n)
+    with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2"))
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    bring_in_usage(shipped, CASE, days(28, 5), by="Kim", source="monitoring")
+    deploy(shipped, CASE, candidate="vllm", since=now().date(), engine_version="0.13.0", by="Kim")
+    found = changed_since(shipped, case_state(shipped, CASE), adr)
+    run = shipped.store.runs.of_case(adr.case)[0].sha256[:12]
+    assert "Requirements (version 2 by Lee): peak users, to: 50 → 80." in found
+    assert f"Runs that came in: vllm stage A start 1 ({run}, measured)." in found
+    assert next(x for x in found if x.startswith("Figures that came in")).endswith("observed.")
+    assert "few-users: unmeasured → fired" in next(x for x in found if x.startswith("Verdicts: "))
+    assert any(x.startswith("Plan: Lee stored another one on ") for x in found)
+    assert f"Production: vllm 0.13.0 since {now():%Y-%m-%d}." in found
+
+
+def test_what_the_catalogue_says_otherwise_is_named(shipped):
+    adr = accepted(shipped)
+    old = shipped.catalog.engines["sglang"]
+    ended = old.model_copy(update={"maintenance": old.maintenance.model_copy(update={"status": "ended"})})
+    catalog = shipped.catalog.model_copy(update={"engines": {**shipped.catalog.engines, "sglang": ended}})
+    found = changed_since(shipped._replace(catalog=catalog), case_state(shipped, CASE), adr)
+    (facts,) = [x for x in found if x.startswith("Catalogue: ")]
+    assert "SGLang › gate › maintained: pass → fail" in facts
+
+
+def test_it_stands_in_the_context_of_the_successor(shipped):
+    adr = accepted(shipped)
+    bring_in_usage(shipped, CASE, days(28, 5), by="Kim", source="monitoring")
+    context = shipped.store.adrs.get(superseding(shipped, adr)).context
+    assert "What changed since ADR-0001 was accepted on " in context
+    assert "- Verdicts: few-users: unmeasured → fired." in context
