@@ -48,6 +48,11 @@ def read_export(text: str) -> Export | None:
     return Export(str(data.get("id", "")), untouched)
 
 
+def foreign_id(case: str, name: str) -> str:
+    """The id of a decision that others wrote, in a case: the same file gives the same id, however often it comes in."""
+    return f"file-{_hash(f'{case}/{name}')[:24]}"
+
+
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -61,7 +66,7 @@ def file_name(adr: Adr, number: int | None = None) -> str:
 def file_names(adrs: Iterable[Adr], present: Mapping[str, Export | None], reserved: Iterable[int]) -> dict[str, str]:
     """File name by ADR id in a folder that holds `present`: the one it has there, else its number, else the next free.
 
-    `reserved` are the numbers of all ADRs, written there or not.
+    `reserved` are the numbers of all ADRs, written there or not. A proposal, which has no number yet, gets a free one.
     """
     has = {export.adr: name for name, export in reversed(list(present.items())) if export}
     taken = {int(found[1]) for name in present if (found := _NUMBER.match(name))}
@@ -71,5 +76,5 @@ def file_names(adrs: Iterable[Adr], present: Mapping[str, Export | None], reserv
         if adr.id in has or file_name(adr) in present:
             names[adr.id] = has.get(adr.id) or file_name(adr)
         else:
-            names[adr.id] = file_name(adr, next(free) if adr.number in taken else None)
+            names[adr.id] = file_name(adr, next(free) if adr.number is None or adr.number in taken else None)
     return names

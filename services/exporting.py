@@ -2,84 +2,239 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from difflib import unified_diff
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-from decisions.exports import Export, file_name, file_names, read_export
+from decisions.exports import Export, file_name, file_names, foreign_id, read_export
+from decisions.index_page import Listed, Other, index_page
 from decisions.lint import speed_warnings
-from decisions.markdown import to_markdown
-from decisions.record import Adr
-from planner.errors import InputError, NotAllowed
+from decisions.madr_reader import CONFLICT, read_madr
+from decisions.madr_text import text_of
+from decisions.madr_words import Language
+from decisions.markdown import Chart, to_markdown
+from decisions.record import Adr, Status
+from planner.errors import FliplineError, InputError, NotAllowed
+from services.git_tree import must_be_finished
+from services.hand_edits import read_hand_edit
 from services.verdicts import CaseState, case_state, judge_adr
 from services.workspace import Workspace
 
+Kind = Literal["decision", "index", "chart"]
+INDEX = ("README.md", "index.md")  # the first that is free, or ours
+_OURS = "<!-- written by Flipline -->\n"
 
-def export_markdown(ws: Workspace, adr_id: str, files: Mapping[str, str] | None = None) -> tuple[str, str]:
+
+class Drawn(NamedTuple):
+    """A chart for a decision: a short name, what it says in words, the picture."""
+
+    key: str
+    words: str
+    svg: str
+
+
+Charts = Callable[[CaseState, Adr], Sequence[Drawn]]
+
+
+def no_charts(state: CaseState, adr: Adr) -> Sequence[Drawn]:
+    """Text alone."""
+    return ()
+
+
+class File(NamedTuple):
+    """A file that an export writes, and what that does to the folder."""
+
+    path: Path
+    text: str
+    kind: Kind
+    state: Literal["new", "updated", "same"]
+
+
+class Refused(NamedTuple):
+    """A file in the way of an export, and the difference between it and what would be written."""
+
+    path: Path
+    error: NotAllowed
+    difference: str
+
+
+class Planned(NamedTuple):
+    """What an export would do; with anything refused it does nothing. `left` are imported files that stay theirs."""
+
+    files: tuple[File, ...]
+    refused: tuple[Refused, ...]
+    left: tuple[Path, ...]
+
+
+def export_markdown(
+    ws: Workspace, adr_id: str, files: Mapping[str, str] | None = None, language: Language = "en"
+) -> tuple[str, str]:  # fmt: skip
     """File name and MADR 4 text of one ADR; `files` are names by ADR id where they differ from the numbers."""
     adr = ws.store.adrs.get(adr_id)
     others = {a.id: a for a in ws.store.adrs.all()} if adr.supersedes or adr.superseded_by else {}
-    return _markdown(adr, case_state(ws, adr.case), ws.store.adrs.head(adr_id), others, files or {})
+    name = (files or {}).get(adr.id) or file_name(adr)
+    return name, _markdown(adr, case_state(ws, adr.case), ws.store.adrs.head(adr_id), others, files or {}, language)
 
 
 def _markdown(
-    adr: Adr, state: CaseState, head: str, others: Mapping[str, Adr], files: Mapping[str, str]
-) -> tuple[str, str]:
+    adr: Adr, state: CaseState, head: str, others: Mapping[str, Adr], files: Mapping[str, str], language: Language,
+    charts: Sequence[Chart] = (),
+) -> str:  # fmt: skip
     related = {id: others[id] for id in (*adr.supersedes, adr.superseded_by) if id in others}
-    text = to_markdown(
-        adr, judge_adr(state, adr), head=head, related=related, files=files,
-        warnings=speed_warnings(adr, state.evidence, state.context_of(adr)),
+    context = state.context_of(adr)
+    return to_markdown(
+        adr, judge_adr(state, adr), head=head, related=related, files=files, language=language, charts=charts,
+        context=context, warnings=speed_warnings(adr, state.evidence, context),
     )  # fmt: skip
-    return files.get(adr.id) or file_name(adr), text
 
 
-def export_all(ws: Workspace, folder: Path, case: str | None = None) -> tuple[Path, ...]:
-    """Write every ADR with a number into a folder; a number that another file has there gives way to the next free one.
+def export_all(
+    ws: Workspace, folder: Path, case: str | None = None, *, language: Language = "en", proposed: bool = False,
+    charts: Charts = no_charts,
+) -> tuple[Path, ...]:  # fmt: skip
+    """Write every ADR with a number into a folder with an index and charts; returns the files of the ADRs.
 
-    Raises NotAllowed when a file of ours was edited there, or one in its place is not ours; InputError for what is no
-    folder. Nothing is written then.
+    Raises NotAllowed when a file of ours was edited there, or one in its place is not ours, or a merge is unfinished;
+    InputError for what is no folder. Nothing is written then.
     """
+    planned = plan_export(ws, folder, case, language=language, proposed=proposed, charts=charts)
+    write(planned, folder)
+    return tuple(f.path for f in planned.files if f.kind == "decision")
+
+
+def plan_export(
+    ws: Workspace, folder: Path, case: str | None = None, *, language: Language = "en", proposed: bool = False,
+    charts: Charts = no_charts,
+) -> Planned:  # fmt: skip
+    """What an export would write and what stands in its way; with `proposed`, proposals get the next free number.
+
+    A number that another file has there gives way to the next free one. Raises NotAllowed in the middle of a merge,
+    InputError for what is no folder.
+    """
+    must_be_finished(folder)
     present = _present(folder)
     adrs, heads = {a.id: a for a in ws.store.adrs.all()}, ws.store.adrs.heads()
-    numbered = [a for a in adrs.values() if a.number]
-    files = file_names(numbered, present, [a.number for a in numbered if a.number])
-    states = {of: case_state(ws, of) for of in {a.case for a in numbered} if case in (None, of)}
-    written = []
-    for adr in numbered:
-        if adr.case not in states:
+    theirs = {a.id: name for name, export in present.items() if export is None
+              for a in adrs.values() if a.id == foreign_id(a.case, name)} if _any_foreign(adrs) else {}  # fmt: skip
+    out = [a for a in adrs.values() if a.number or (proposed and a.status is Status.PROPOSED)]
+    out = [a for a in out if a.id not in theirs]
+    files = theirs | file_names(out, present, [a.number for a in adrs.values() if a.number])
+    there = [a for a in out if files[a.id] in present or case in (None, a.case)]
+    states = {of: case_state(ws, of) for of in {a.case for a in there}}
+    texts: dict[str, tuple[str, Kind]] = {}
+    for adr in there:
+        if case not in (None, adr.case):
             continue
-        name, text = _markdown(adr, states[adr.case], heads[adr.id], adrs, files)
-        if name in present:
-            _must_be_untouched(folder / name, present[name])
-        written.append((folder / name, text))
+        state, name = states[adr.case], files[adr.id]
+        drawn = {f"{Path(name).stem}-{d.key}.svg": d for d in charts(state, adr)}
+        links = [Chart(file, d.words) for file, d in drawn.items()]
+        texts[name] = _markdown(adr, state, heads[adr.id], adrs, files, language, links), "decision"
+        texts |= {file: (f"{d.svg.rstrip()}\n{_OURS}", "chart") for file, d in drawn.items()}
+    index = next((n for n in INDEX if n not in present or _is_index(present[n])), None)
+    if index and there:
+        rows = [Listed(a, files[a.id], tuple(v.state.value for v in judge_adr(states[a.case], a))) for a in there]
+        texts[index] = index_page(rows, _others(folder, present), language=language), "index"
+    made = [_file(folder / name, text, kind) for name, (text, kind) in texts.items()]
+    refused = [r for f in made if (r := _in_the_way(ws, f)) is not None]
+    return Planned(tuple(made), tuple(refused), tuple(folder / n for n in sorted(set(theirs.values()))))
+
+
+def write(planned: Planned, folder: Path) -> None:
+    """Write what is new or other; raises the first refusal, or InputError for a folder that cannot be written to."""
+    if planned.refused:
+        raise planned.refused[0].error
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in written:
-            path.write_text(text, encoding="utf-8")
+        for file in planned.files:
+            if file.state != "same":
+                file.path.write_text(file.text, encoding="utf-8", newline="\n")
     except OSError as e:
         raise InputError(f"cannot be written: {e.strerror}.", where=str(folder),
                          fix="Choose a folder you may write to.") from e  # fmt: skip
-    return tuple(path for path, _ in written)
+
+
+def export_zip(
+    ws: Workspace, case: str | None = None, *, language: Language = "en", proposed: bool = False,
+    charts: Charts = no_charts,
+) -> bytes:  # fmt: skip
+    """The same files as into an empty folder, as a .zip; the same log gives the same bytes."""
+    nowhere = Path("/nonexistent")
+    planned = plan_export(ws, nowhere, case, language=language, proposed=proposed, charts=charts)
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(planned.files):
+            archive.writestr(zipfile.ZipInfo(file.path.name, (1980, 1, 1, 0, 0, 0)), file.text.encode())
+    return body.getvalue()
+
+
+def _any_foreign(adrs: Mapping[str, Adr]) -> bool:
+    return any(id.startswith("file-") for id in adrs)
 
 
 def _present(folder: Path) -> dict[str, Export | None]:
     """Markdown files of a folder by name, and what they are."""
     if folder.exists() and not folder.is_dir():
         raise InputError("is a file, not a folder.", where=str(folder), fix="Choose a folder.")
-    return {path.name: _read(path) for path in sorted(folder.glob("*.md"))}
+    return {path.name: read_export(_read(path) or "") for path in sorted(folder.glob("*.md"))}
 
 
-def _read(path: Path) -> Export | None:
+def _read(path: Path) -> str | None:
     try:
-        return read_export(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _must_be_untouched(path: Path, export: Export | None) -> None:
-    if export is None:
-        raise NotAllowed("exists and was not written by Flipline.", where=str(path), fix="Move it away first.")
-    if not export.untouched:
-        raise NotAllowed(
-            "was edited by hand after it was written.", where=str(path),
-            fix="Bring the edit into the record as a comment or a new draft, then move the file away.",
-        )  # fmt: skip
+def _is_index(export: Export | None) -> bool:
+    return export is not None and export.adr == ""
+
+
+def _others(folder: Path, present: Mapping[str, Export | None]) -> list[Other]:
+    """Decisions that others wrote into the folder, as far as they can be read."""
+    found = []
+    for name in (n for n, export in present.items() if export is None and n[:1].isdigit()):
+        with suppress(FliplineError):
+            read = text_of(read_madr(_read(folder / name) or "", name), name)
+            found.append(Other(name, read.text.title, read.status_words, read.day.isoformat() if read.day else ""))
+    return found
+
+
+def _file(path: Path, text: str, kind: Kind) -> File:
+    if not path.exists():
+        return File(path, text, kind, "new")
+    return File(path, text, kind, "same" if _read(path) == text else "updated")
+
+
+def _in_the_way(ws: Workspace, file: File) -> Refused | None:
+    """Why a file may not be written over, if so: not ours, in the middle of a merge, or edited by hand."""
+    if file.state != "updated":
+        return None
+    stands, where = _read(file.path), str(file.path)
+    shown = "\n".join(unified_diff(file.text.split("\n"), (stands or "").split("\n"), "as Flipline would write it",
+                                   file.path.name, n=1, lineterm=""))  # fmt: skip
+    if stands is not None and CONFLICT.search(stands):
+        return Refused(file.path, NotAllowed("holds the marks of an unfinished merge.", where=where,
+                                             fix="Finish the merge, then export again."), shown)  # fmt: skip
+    export = read_export(stands or "")
+    if export is None and not (file.kind == "chart" and (stands or "").endswith(_OURS)):
+        return Refused(file.path, NotAllowed("exists and was not written by Flipline.", where=where,
+                                             fix="Move it away first."), shown)  # fmt: skip
+    if export is None or export.untouched or _all_in_the_record(ws, stands or "", where):
+        return None
+    return Refused(file.path, NotAllowed(
+        "was edited by hand after it was written.", where=where,
+        fix="Import the folder to bring the edit into the record, or move the file away.",
+    ), shown)  # fmt: skip
+
+
+def _all_in_the_record(ws: Workspace, text: str, where: str) -> bool:
+    """Whether everything that a hand edit asks for was taken in already."""
+    try:
+        asked = read_hand_edit(ws, text, where, author="").asked
+    except FliplineError:
+        return False
+    return not asked.edits and not asked.refused

@@ -65,7 +65,8 @@ def test_nothing_is_written_when_one_file_was_edited(shipped, folder):
     decide(shipped, superseding(shipped, old))
     with pytest.raises(NotAllowed, match="was edited by hand after it was written"):
         export_all(shipped, folder)
-    assert [p.name for p in folder.iterdir()] == [NAME]
+    assert sorted(p.name for p in folder.iterdir()) == [NAME, "README.md"]
+    assert "0002" not in (folder / "README.md").read_text()
 
 
 def test_a_file_in_our_place_that_is_not_ours_stays(shipped, folder):
