@@ -99,6 +99,6 @@ def _raw_files(ws: Workspace, slug: str) -> None:
                 icon=":material/download:", on_click="ignore", key=f"raw-{file.entry}",
             )  # fmt: skip
             st.markdown(
-                f"{plain(file.name)} · {file.size:,} B · {file.at:%Y-%m-%d %H:%M} UTC · {plain(file.by)} · "
-                f"`{file.sha256[:12]}`"
+                f"{plain(file.name)} · {t('{n:,} bytes', n=file.size)} · {file.at:%Y-%m-%d %H:%M} UTC · "
+                f"{plain(file.by)} · `{file.sha256[:12]}`"
             )
