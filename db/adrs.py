@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from sqlmodel import Session, col, func, select
 
 from db.audit import Audit
 from db.database import Database, to_text, to_time
+from db.records import Record, insert_records
 from db.snapshots import SnapshotStore
 from db.tables import AdrRow, DraftRow, EditRow
 from db.views import Views, entries_of, tips
@@ -119,6 +120,14 @@ class AdrStore:
                 by = Superseded(at=at, author=author, reason=why, by=id)
                 self._write(session, old, self._current(session, old), by)
             return accepted
+
+    def take_in(self, records: Sequence[Record]) -> None:
+        """Store whole records from elsewhere, all or nothing, their chains checked again.
+
+        Raises ConflictError when an id or a number is taken, InputError for a chain that is broken.
+        """
+        with self._database.write() as session:
+            insert_records(session, records)
 
     def get(self, id: str) -> Adr:
         """The ADR as it stands now, draft or record; raises UnknownName."""

@@ -33,7 +33,10 @@ _LABELS = ("status", "date", "tags", *(k for keys in _PEOPLE.values() for k in k
 
 
 class Read(NamedTuple):
-    """A decision as its file tells it. Links are file names or numbers as text; `status_words` is what stood there."""
+    """A decision as its file tells it. Links are file names or numbers as text; `status_words` is what stood there.
+
+    `accepted` is by whom and when, and `comments` author, day and words, in a file that Flipline wrote.
+    """
 
     text: AdrText
     status: Status
@@ -42,6 +45,8 @@ class Read(NamedTuple):
     day: date | None
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
+    accepted: tuple[str, date | None] = ("", None)
+    comments: tuple[tuple[str, date | None, str], ...] = ()
 
 
 class _Foreign:

@@ -108,6 +108,14 @@ def comments_of(file: MadrFile) -> tuple[tuple[str, date | None, str], ...]:
     return tuple((m["who"], day_of(m["day"]), m["words"]) if m else ("", None, x) for m, x in told)
 
 
+def accepted_of(file: MadrFile) -> tuple[str, date | None]:
+    """By whom and on which day it was accepted, as the prose tells; nobody and None where it was not."""
+    more, sentence = dict(named_parts(file)).get("more", _NOTHING).markdown, re.escape(_language(file.parts).accepted)
+    pattern = sentence.replace(r"\{who\}", "(?P<who>.*)").replace(r"\{day\}", r"(?P<day>\d{4}-\d{2}-\d{2})")
+    found = re.search(rf"^{pattern}$", more, re.MULTILINE)
+    return (unescaped(found["who"]), day_of(found["day"])) if found else ("", None)
+
+
 def warnings_of(file: MadrFile) -> tuple[str, ...]:
     """What the outcome quotes beside itself."""
     outcome = dict(named_parts(file)).get("outcome", _NOTHING).markdown

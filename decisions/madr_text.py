@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from decisions.madr_foreign import Read, foreign_text
 from decisions.madr_lists import day_of
-from decisions.madr_own import own_fields
+from decisions.madr_own import accepted_of, comments_of, own_fields
 from decisions.madr_reader import MadrFile
 from decisions.record import AdrText, Status
 from planner.errors import InputError
@@ -30,5 +30,5 @@ def _own(file: MadrFile, where: str) -> Read:
     return Read(
         text, Status(known) if known in set(Status) else Status.PROPOSED, str(file.front.get("status") or ""),
         number if isinstance(number, int) else None, day_of(file.front.get("date")),
-        superseded_by=(str(by),) if by else (),
+        superseded_by=(str(by),) if by else (), accepted=accepted_of(file), comments=comments_of(file),
     )  # fmt: skip
