@@ -34,6 +34,7 @@ from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses
 from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
 from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_comparison
+from ui.database_terminal import DATABASE_COMMANDS
 from ui.engine_terminal import print_score, score_json
 from ui.enter_terminal import ENTER_ARGUMENTS, ENTER_EXAMPLE, enter_and_print
 from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
@@ -273,12 +274,12 @@ def adr_export(ws: Workspace, args: argparse.Namespace) -> int:
     return OK
 
 
-def catalog_check(home: Path | None) -> int:
+def catalog_check(args: argparse.Namespace) -> bool:
     """Whether the catalogue with this workspace's own entries is whole, and which engines' facts are stale."""
-    found = check_catalog(home_folder(home), now().date())
+    found = check_catalog(home_folder(args.home), now().date())
     for line in found.lines():
         say(line)
-    return FAILS if found.broken else OK
+    return not found.broken
 
 
 CASE = Argument("--case", {"required": True, "metavar": "SLUG", "help": "the case, as in nortia"})
@@ -338,7 +339,7 @@ COMMANDS: tuple[Command, ...] = (
         ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),
 )  # fmt: skip
 GROUPS = {"adr": "list, verify and export decisions", "catalog": "check the facts and own entries",
-          "model": "own models of the catalogue"}  # fmt: skip
+          "db": "check the database, or move to another", "model": "own models of the catalogue"}  # fmt: skip
 
 
 def parser() -> argparse.ArgumentParser:
@@ -357,7 +358,9 @@ def parser() -> argparse.ArgumentParser:
         group, _, word = c.words.rpartition(" ")
         _add(groups[group] if group else commands, word, c.help, c.example, c.arguments).set_defaults(run=c.run)
     check = _add(groups["catalog"], "check", "whether facts and own entries can be read, and how old", "catalog check")
-    check.set_defaults(run=None)
+    check.set_defaults(run=None, of_home=catalog_check)
+    for word, run, what, example, arguments in DATABASE_COMMANDS:
+        _add(groups["db"], word, what, example, arguments).set_defaults(run=None, of_home=run)
     return top
 
 
@@ -375,7 +378,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     try:
         if args.run is None:
-            return catalog_check(args.home)
+            return OK if args.of_home(args) else FAILS
         ws = open_workspace(args.home)
         try:
             install_shipped(ws)

@@ -18,6 +18,7 @@ from planner.errors import InputError
 ROOT = Path(__file__).resolve().parent.parent
 UNFINISHED = ".part-"  # begins the name of a folder that is still being copied
 ABANDONED_AFTER_S = 3600
+URL_VARIABLE = "FLIPLINE_DATABASE_URL"
 VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
@@ -58,6 +59,11 @@ def home_folder(home: Path | None = None) -> Path:
     return (home or Path(os.environ.get("FLIPLINE_HOME") or ROOT / "var")).resolve()
 
 
+def database_url(home: Path) -> str:
+    """Where the data of the workspace at `home` is kept: FLIPLINE_DATABASE_URL, else a file in it."""
+    return os.environ.get(URL_VARIABLE) or f"sqlite:///{home / 'flipline.db'}"
+
+
 def open_catalog(home: Path | None = None) -> Catalog:
     """The catalogue with the own entries of a workspace; what is wrong among them stands in its `refused`."""
     overlay = home_folder(home) / "catalog"
@@ -72,7 +78,7 @@ def open_workspace(home: Path | None = None, url: str | None = None) -> Workspac
     folder = home_folder(home)
     folder.mkdir(parents=True, exist_ok=True)
     workspace = Workspace(
-        open_store(url or os.environ.get("FLIPLINE_DATABASE_URL") or f"sqlite:///{folder / 'flipline.db'}"),
+        open_store(url or database_url(folder)),
         open_catalog(folder),
         folder,
     )

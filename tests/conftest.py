@@ -9,6 +9,9 @@ from hypothesis import settings
 
 from services.shipped import install_shipped
 from services.workspace import open_workspace
+from tests.postgres import postgres
+
+__all__ = ["postgres", "shipped_home"]
 
 # A deadline would fail on a busy machine what is right; fewer examples than usual keep the whole quick.
 settings.register_profile("flipline", deadline=None, max_examples=50)

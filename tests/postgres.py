@@ -23,6 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
+import pytest
 from sqlalchemy.engine import URL, make_url
 
 READY_WITHIN_S = 30
@@ -37,7 +38,6 @@ class Server:
 
     def __init__(self, admin: URL) -> None:
         self.admin = admin.set(drivername="postgresql+psycopg")
-        self.filled = "template0"  # what a session copies for its tests
         self._prefix = f"flipline_{uuid4().hex[:8]}"
         self._numbers = count(1)
 
@@ -70,6 +70,13 @@ class Server:
     def drop(self, name: str) -> None:
         """Remove a database with whoever is connected to it."""
         self.do(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """The server of this session, started when the first test asks for it."""
+    with server() as running:
+        yield running
 
 
 @contextmanager

@@ -10,17 +10,16 @@ import pytest
 from db.store import Store, open_store
 from tests.db.made import with_nortia
 from tests.db.places import OnPostgreSQL, OnSQLite, Place
-from tests.postgres import Server, server
+from tests.postgres import Server
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    """The server, and in `filled` a database that holds the schema and the Nortia case, to be copied."""
-    with server() as running:
-        running.filled = running.make()
-        with_nortia(running.url(running.filled)).close()
-        yield running
-        running.drop(running.filled)
+def filled(postgres: Server) -> Iterator[str]:
+    """A database that holds the schema and the Nortia case, to be copied."""
+    name = postgres.make()
+    with_nortia(postgres.url(name)).close()
+    yield name
+    postgres.drop(name)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -43,7 +42,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield OnSQLite(tmp_path / "flipline.db")
         return
     running: Server = request.getfixturevalue("postgres")
-    name = running.make(like=running.filled)
+    name = running.make(like=request.getfixturevalue("filled"))
     yield OnPostgreSQL(running, name)
     running.drop(name)
 
