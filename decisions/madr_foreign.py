@@ -95,7 +95,7 @@ class _Foreign:
     def _keep(self, heading: str, markdown: str) -> None:
         """What a part holds beyond what its field takes."""
         if re.sub(r"<!--.*?-->", "", markdown, flags=re.DOTALL).strip():
-            also = f"Also under {heading}" if part_of(heading, ours=True) else heading
+            also = heading if part_of(heading, ours=True) in (None, "links") else f"Also under {heading}"
             self.kept.append(Section(heading=also, markdown=markdown.strip("\n")))
 
     def _text(self, field: str, heading: str, markdown: str) -> None:
@@ -178,7 +178,8 @@ class _Foreign:
         self.links += f"\n{markdown}"
         lines = [x.strip() for x in markdown.split("\n") if x.strip() and not x.strip().startswith("<!--")]
         self.status = self.status or (lines[0].lstrip("*+- ") if lines else "")
-        self._keep("Status history", "\n".join(lines[1:]))
+        one_word = len(lines) == 1 and re.fullmatch(r"\W*\w+\W*", lines[0])
+        self._keep("Status history", "" if one_word else "\n".join(lines))
 
     def _date(self, heading: str, markdown: str) -> None:
         self.labels.setdefault("date", markdown.strip())

@@ -88,7 +88,7 @@ WORDS: dict[Language, Words] = {
 _ALIASES: dict[str, tuple[str, ...]] = {
     "context": ("context", "problem statement", "context and problem", "background"),
     "drivers": ("drivers", "forces"),
-    "options": ("options", "considered alternatives", "alternatives"),
+    "options": ("options", "options considered", "considered alternatives", "alternatives"),
     "outcome": ("decision", "outcome"),
     "consequences": ("implications",),
     "good": ("positive consequences", "positive", "pros"),
@@ -121,7 +121,8 @@ _STATUSES: tuple[tuple[Status, str], ...] = (
 
 def part_of(heading: str, *, ours: bool) -> str | None:
     """The part that a heading names, whatever the capitals, numbering or closing punctuation; None for another."""
-    part = PARTS.get(re.sub(r"^[\d.]+\s+", "", heading.strip().strip("*_: ")).casefold())
+    bare = re.sub(r"<!--.*?-->|^[\d.]+\s+", "", heading).strip().strip("*_: ")
+    part = PARTS.get(bare.casefold())
     return None if part in _OURS and not ours else part
 
 

@@ -84,7 +84,7 @@ def _markdown(
     adr: Adr, state: CaseState, head: str, others: Mapping[str, Adr], files: Mapping[str, str], language: Language,
     charts: Sequence[Chart] = (),
 ) -> str:  # fmt: skip
-    related = {id: others[id] for id in (*adr.supersedes, adr.superseded_by) if id in others}
+    related = {id: others[id] for id in (*adr.supersedes, adr.superseded_by or "") if id in others}
     context = state.context_of(adr)
     return to_markdown(
         adr, judge_adr(state, adr), head=head, related=related, files=files, language=language, charts=charts,

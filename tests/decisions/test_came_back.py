@@ -1,0 +1,123 @@
+"""A hand-edited export: each edit of a reviewer becomes a typed edit, or is refused with the difference."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from decisions.came_back import came_back
+from decisions.edits import Commented
+from decisions.markdown import to_markdown
+from decisions.record import AdrText
+from decisions.view import apply, current, propose
+from planner.errors import InputError
+from tests.decisions.made import NOW, accepted_edits, nortia
+
+ACCEPTED = current(accepted_edits())
+PROPOSED = current(propose(nortia(), at=NOW, author="Tanaka"))
+ROW = "| `vllm-b: error_share <= 1 % at peak` | fails | | | Kim | 2027-01-01 | stop |\n| `peak_in"
+
+
+def back(base, old, new, now=None, language="en"):
+    markdown = to_markdown(base, language=language)
+    assert old in markdown
+    return came_back(markdown.replace(old, new, 1), base, now or base, at=NOW, author="Kim", reason="as reviewed")
+
+
+def changed(asked, of) -> dict:
+    (amended,) = asked.edits
+    return {n: getattr(amended.text, n) for n in AdrText.model_fields if getattr(amended.text, n) != getattr(of, n)}
+
+
+@pytest.mark.parametrize("base", [ACCEPTED, PROPOSED], ids=["accepted", "proposed"])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_an_untouched_file_asks_for_nothing_even_with_other_line_ends(base, language):
+    assert back(base, "\n", "\n", language=language)[:2] == ((), ())
+    crlf = to_markdown(base, language=language).replace("\n", "\r\n").rstrip()
+    assert came_back(crlf, base, base, at=NOW, author="Kim")[:2] == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "value"),
+    [
+        ("# vLLM serves the internal assistant", "# vLLM serves *all*", "title", "vLLM serves *all*"),
+        ("Today developers run", "Today some run", "context",
+         "20 to 50 users at once ask an internal assistant.\n\nToday some run Ollama on their own PCs."),
+        ("it batches, speaks the API and shows its metrics.", "it batches.", "outcome", "it batches."),
+        ("2027-03-01", "2027-04-01", "review_on", date(2027, 4, 1)),
+        ('consulted: ["Tanaka", "Lee"]\n', "", "people", None),
+        ("* Good, because one server for all\n", "- Good, because one server\n  for all of us\n", "consequences", None),
+        ("## More Information", "## Costs\n\nMuch.\n\n## More Information", "kept", None),
+        ("| infrastructure | 2026-12-01 | keep", "| Kim | 2026-12-01 | keep", "conditions", None),
+        ("  owner: infrastructure\n", "  owner: Kim\n", "conditions", None),
+    ],
+)  # fmt: skip
+def test_a_proposal_is_amended(old, new, field, value):
+    found = changed(back(PROPOSED, old, new), PROPOSED)
+    assert set(found) == {field}
+    assert value is None or found[field] == value
+
+
+def test_the_author_and_the_reason_stand_in_the_edit():
+    (edit,) = back(PROPOSED, "Today developers run", "Today some run").edits
+    assert (edit.author, edit.reason, edit.at) == ("Kim", "as reviewed", NOW)
+
+
+def test_an_accepted_decision_takes_a_review_date_a_condition_and_comments():
+    assert back(ACCEPTED, "2027-03-01", "2027-04-01").edits[0].review_on == date(2027, 4, 1)
+    (added,) = back(ACCEPTED, "| `peak_in", ROW).edits
+    assert added.kind == "condition_added"
+    assert added.condition.in_words() == "vllm-b: error_share <= 0.01 at peak"
+    few_users = next(x for x in to_markdown(ACCEPTED).split("\n") if x.startswith("| `peak_in"))
+    (retired,) = back(ACCEPTED, f"{few_users}\n", "").edits
+    assert (retired.kind, retired.condition, retired.reason) == ("condition_retired", "few-users", "as reviewed")
+    said = back(ACCEPTED, "### For machines", "### Comments\n\n* I disagree.\n\nSo do\nI.\n\n### For machines").edits
+    assert [(e.kind, e.text) for e in said] == [("comment", "I disagree."), ("comment", "So do I.")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("Today developers run", "Today some run", "context of an ADR that is accepted does not change"),
+        ("Accepted by Sato", "Accepted by Kim", "nothing takes these words where they stand: Kim."),
+        ("### For machines", "Words.\n\n### For machines", "nothing takes these words where they stand: Words."),
+        ("To be reviewed by 2027-03-01.\n", "", "review_on of an ADR that is accepted does not change"),
+        ('status: "accepted"', 'status: "rejected"', "status is 'rejected', and was 'accepted'"),
+        ("| infrastructure |", "| Kim |", "engine-does-not-start does not change once accepted"),
+        ("number: 7", "number: 8", "number in the block is 8, and was 7"),
+        ("TTFT p95 2.8 s", "TTFT p95 1.8 s", "evidence cannot be changed by hand"),
+        ("date: 2026", "x-team: a\ndate: 2026", "nothing takes these words where they stand: front matter x-team."),
+    ],
+)
+def test_what_cannot_be_an_edit_is_refused_with_the_difference(old, new, says):
+    asked = back(ACCEPTED, old, new)
+    assert asked.edits == ()
+    assert any(says in sentence for sentence in asked.refused), asked.refused
+    assert asked.difference
+
+
+def test_what_is_in_the_record_already_is_not_asked_for_again():
+    said = "### Comments\n\n* I disagree.\n\n### For machines"
+    (edit,) = back(ACCEPTED, "### For machines", said).edits
+    assert back(ACCEPTED, "### For machines", said, now=apply(ACCEPTED, edit)).edits == ()
+    (moved,) = back(ACCEPTED, "2027-03-01", "2027-04-01").edits
+    assert back(ACCEPTED, "2027-03-01", "2027-04-01", now=apply(ACCEPTED, moved)).edits == ()
+
+
+def test_edits_in_the_log_meanwhile_are_kept_and_a_clash_is_named():
+    commented = apply(ACCEPTED, Commented(at=NOW + timedelta(days=9), author="Lee", text="Seen."))
+    assert [e.kind for e in back(ACCEPTED, "2027-03-01", "2027-04-01", now=commented).edits] == ["review_moved"]
+    (mine,) = back(PROPOSED, "Today developers run", "Today some run").edits
+    clash = back(PROPOSED, "Today developers run", "Today many run", now=apply(PROPOSED, mine))
+    assert clash.refused == ("context was changed in the log too since the file was written.",)
+    other = back(PROPOSED, "2027-03-01", "2027-04-01", now=apply(PROPOSED, mine))
+    assert set(changed(other, apply(PROPOSED, mine))) == {"review_on"}
+
+
+def test_table_and_block_that_say_different_things_are_refused():
+    markdown = (
+        to_markdown(PROPOSED).replace("| infrastructure |", "| Kim |", 1).replace("owner: inf", "owner: Lee # ", 1)
+    )
+    with pytest.raises(InputError, match="the table of conditions and the block say different things"):
+        came_back(markdown, PROPOSED, PROPOSED, at=NOW, author="Kim")
