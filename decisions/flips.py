@@ -130,7 +130,7 @@ def fired_edit(verdict: FlipVerdict, *, at: datetime) -> ConditionFired:
 
 
 class Template(NamedTuple):
-    """A flip condition to start from; `line` may ask for {candidate} and {point}."""
+    """A flip condition to start from; `line` may ask for {candidate} and {point}, or is a statement judged by hand."""
 
     id: str
     title: str
@@ -138,6 +138,7 @@ class Template(NamedTuple):
     fires_when: FiresWhen
     action: Action
     consequence: str
+    by_hand: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -191,6 +192,11 @@ TEMPLATES: tuple[Template, ...] = (
         "{candidate}: maintained is true", "fails", Action.COMPARE_ENGINE,
         "compare the engines again",
     ),
+    Template(
+        "price", "The price of a unit changes",
+        "a quote for a unit is a fifth above or below the price in the requirements", "holds", Action.REOPEN,
+        "work out the cost again, and compare with renting", by_hand=True,
+    ),
 )  # fmt: skip
 
 
@@ -215,7 +221,10 @@ def from_template(
     missing = [n for n in t.needs if not given[n]]
     if missing:
         raise InputError(f"needs a {missing[0]}.", where=f"template {id}", fix=f"Choose the {missing[0]} it is about.")
-    line = f"{t.line.format(**given)} -> {t.consequence}"
+    line = t.line.format(**given)
+    if t.by_hand:
+        return FlipCondition(id=t.id, statement=line, owner=owner, recheck_on=recheck_on, action=t.action,
+                             consequence=t.consequence)  # fmt: skip
     return FlipCondition.from_line(
-        t.id, line, fires_when=t.fires_when, owner=owner, recheck_on=recheck_on, action=t.action
+        t.id, f"{line} -> {t.consequence}", fires_when=t.fires_when, owner=owner, recheck_on=recheck_on, action=t.action
     )

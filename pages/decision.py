@@ -8,13 +8,13 @@ from decisions.lint import definition_of_done, lint
 from decisions.record import AdrText, FlipCondition, Status
 from planner.errors import ConflictError
 from planner.frozen import sha256_of
-from services.adr_form import differences, flips_from, text_from
+from services.adr_form import flips_from, text_from
 from services.decisions import (
     Opened,
     accept,
     begin_draft,
+    merge_with_stored,
     open_adr,
-    preview,
     propose_draft,
     reject,
     save,
@@ -22,7 +22,9 @@ from services.decisions import (
 from services.exporting import export_markdown
 from ui.cached import workspace
 from ui.flip_forms import edited_conditions, new_condition
-from ui.parts import flash, go_to, head, judged, next_step, plain, short, shown_errors, state_badge
+from ui.merge_view import came_from_them, chosen_sides
+from ui.opinions_view import opinions
+from ui.parts import flash, go_to, head, next_step, plain, short, shown_errors, state_badge
 from ui.record_form import record_form
 from ui.session import author, open_case, signed
 from ui.text import t
@@ -78,18 +80,23 @@ adr_id = st.selectbox(
 st.session_state["open-adr"] = adr_id
 
 # What was opened stays with the screen: a save by somebody else is found at the next save, and nothing typed is lost.
-slot = f"opened-{adr_id}"
+# The form is keyed by the version it was filled from; an edit that leaves the text alone (a comment, an opinion) only
+# moves the version that the next save is held against.
+slot, form = f"opened-{adr_id}", f"form-{adr_id}"
 opened: Opened | None = st.session_state.get(slot)
 fresh = open_adr(ws, adr_id)
 if (
     opened is None
     or opened.adr.status is not fresh.adr.status
-    or f"title-{adr_id}-{opened.version}" not in st.session_state
+    or f"title-{adr_id}-{st.session_state.get(form)}" not in st.session_state
 ):
     opened = fresh
-    st.session_state[slot] = opened
+    st.session_state[form] = fresh.version
+elif opened.adr.text == fresh.adr.text:
+    opened = fresh
+st.session_state[slot] = opened
 adr, version = opened
-key = f"{adr_id}-{version}"
+key = f"{adr_id}-{st.session_state[form]}"
 proposed = adr.status is Status.PROPOSED
 
 st.markdown(state_badge(adr.status))
@@ -119,30 +126,28 @@ def typed(extra: tuple[FlipCondition, ...] = ()) -> AdrText:
     return text_from(adr, **record, conditions=(*flips_from(adr.conditions, rows), *extra))
 
 
-def store(text: AdrText, name: str) -> Opened:
+def store(text: AdrText, name: str, at: Opened) -> Opened:
     """Save what was typed; on a conflict the screen keeps it and says what the other one changed."""
     try:
-        saved = save(ws, opened, text, name)
+        saved = save(ws, at, text, name)
     except ConflictError:
         st.session_state[f"conflict-{adr_id}"] = True
         raise
     st.session_state[slot] = saved
+    st.session_state[form] = saved.version
     st.session_state.pop(f"conflict-{adr_id}", None)
     return saved
 
 
 with flips_tab, st.expander(t("Add a condition"), icon=":material/add:", expanded=not adr.conditions):
-    added = new_condition(state, adr, key)
-    if added:
-        seen = preview(ws, state, adr, added)
-        st.markdown(f"{t('Today')}: {state_badge(seen.state)} {judged(seen)}")
-        st.markdown(f"`{added.in_words()}` · {t('fires when it {side}', side=t(added.fires_when))} · "
-                    f"{t('Then')}: {plain(added.consequence) or '–'}")  # fmt: skip
-        if st.button(t("Add it and save"), icon=":material/add:", key=f"add-{key}") and (name := signed()):
-            with shown_errors():
-                store(typed((added,)), name)
-                flash(t("'{id}' is added.", id=plain(added.id)))
-                st.rerun()
+    added = new_condition(ws, state, adr, key)
+    if (
+        added and st.button(t("Add it and save"), icon=":material/add:", key=f"add-{key}") and (name := signed())
+    ):  # fmt: skip
+        with shown_errors():
+            store(typed((added,)), name, opened)
+            flash(t("'{id}' is added.", id=plain(added.id)))
+            st.rerun()
 
 with done_tab:
     checks = definition_of_done(adr, state.evidence, state.context_of(adr))
@@ -163,37 +168,39 @@ with st.container(horizontal=True):
 
 if saving and (name := signed()):
     with shown_errors():
-        store(typed(), name)
+        store(typed(), name, opened)
         flash(t("Saved."))
         st.rerun()
 if proposing and (name := signed()):
     with shown_errors():
-        propose_draft(ws, adr_id, store(typed(), name).version, name)
+        propose_draft(ws, adr_id, store(typed(), name, opened).version, name)
         flash(t("Proposed. From here on the record only grows; it can still be amended until it is decided."))
         st.rerun()
 
 if st.session_state.get(f"conflict-{adr_id}"):
-    with st.container(border=True):
-        st.markdown(f"**{t('Somebody saved this while you were writing. What you typed is still here.')}**")
-        with shown_errors():
-            mine = typed()
-            for field, theirs in differences(mine, fresh.adr.text):
-                st.markdown(f"- {plain(field.replace('_', ' '))}, {t('theirs')}: *{plain(theirs[:400])}*")
+    with st.container(border=True), shown_errors():
+        mine = typed()
+        merging = merge_with_stored(ws, opened, mine)
+        came_from_them(merging)
+        sides = chosen_sides(merging, f"{key}-{merging.stored.version}")
         with st.container(horizontal=True):
+            if st.button(t("Save both"), type="primary", icon=":material/merge:", key=f"both-{key}") and (
+                name := signed()
+            ):
+                merged = merge_with_stored(ws, opened, mine, sides)
+                store(merged.merged.text, name, merging.stored)
+                flash(t("Saved, with what {who} changed.", who=plain(merging.by)))
+                st.rerun()
             if st.button(t("Show theirs, drop mine"), key=f"theirs-{key}"):
                 st.session_state[slot] = fresh
+                st.session_state[form] = fresh.version
                 st.session_state.pop(f"conflict-{adr_id}", None)
                 st.rerun()
-            if st.button(t("Save mine over theirs"), key=f"mine-{key}") and (name := signed()):
-                with shown_errors():
-                    opened = Opened(adr, fresh.version)
-                    store(typed(), name)
-                    flash(t("Saved."))
-                    st.rerun()
 
 if proposed:
     with st.container(border=True):
         st.markdown(f"**{t('Decide')}**")
+        opinions(ws, adr)
         missing = [c for c in checks if not c.done]
         if missing:
             st.markdown(t("Before it can be accepted: {what}", what=plain(" ".join(c.sentence for c in missing))))

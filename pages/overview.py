@@ -12,6 +12,8 @@ from services.verdicts import judge_adr, judge_hypotheses, missing, users_served
 from ui.cached import state as read_state
 from ui.cached import workspace
 from ui.charts import against_concurrency
+from ui.due_view import standing_duties
+from ui.flip_gauge import gauge
 from ui.measure_next import amount_in_words
 from ui.parts import go_to, head, kind_badge, plain, state_badge
 from ui.quality_view import precision_notes
@@ -53,6 +55,8 @@ for fire in decision.fires if decision else ():
     )
     go_to("adr-log", t("Answer it:"))
 
+standing_duties(ws, state)
+
 left, right = st.columns(2)
 with left:
     st.subheader(t("Hypotheses"))
@@ -75,6 +79,7 @@ with right:
     for f in flips:
         flip = decision.condition(f.condition) if decision else None
         st.markdown(f"{state_badge(f.state)} {plain(metrics_in_words(flip.in_words()) if flip else f.condition)}")
+        gauge(f)
         if flip and flip.consequence:
             st.caption(t("If it {side}: {what}", side=t(flip.fires_when), what=plain(flip.consequence)))
 

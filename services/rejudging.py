@@ -16,7 +16,7 @@ from planner.conditions import Evidence, Kind
 from planner.errors import ConflictError
 from planner.metrics import quantity
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses
-from services.webhook import Announcement, announce
+from services.webhook import Announcement, announce, send_waiting
 from services.workspace import Workspace, now
 
 A_DAY_PASSED = Cause(kind="date", says="days passed")
@@ -129,7 +129,8 @@ _judging = threading.Lock()
 def judge_if_due(ws: Workspace, case: str) -> None:
     """Judge a case at the first visit of a process, and again once a day or when the catalogue was read anew.
 
-    Another writer may hold the database: then the next visit does it, and this one goes on.
+    What the webhook did not take yet is tried again then. Another writer may hold the database: then the next visit
+    does it, and this one goes on.
     """
     key, today = (str(ws.home), case), now().date()
     with _judging:
@@ -141,3 +142,4 @@ def judge_if_due(ws: Workspace, case: str) -> None:
         except ConflictError:
             return
         _judged_last[key] = (today, ws.catalog)
+    send_waiting(ws)

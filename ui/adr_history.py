@@ -9,6 +9,7 @@ from planner.errors import FliplineError
 from services.decisions import comment
 from services.workspace import Workspace
 from ui.edit_words import history_line
+from ui.opinions_view import opinions
 from ui.parts import flash, plain, short, shown_errors
 from ui.session import signed
 from ui.text import t
@@ -21,6 +22,7 @@ def history(ws: Workspace, adr: Adr) -> None:
         st.markdown(t("A draft has no history; it begins when it is proposed."))
         return
     st.markdown("\n".join(history_line(edit, lambda id: _called(ws, id)) for edit in reversed(edits)))
+    opinions(ws, adr)
     with st.form(f"comment-{adr.id}", border=False, clear_on_submit=True):
         words = st.text_input(t("Comment"), key=f"words-{adr.id}")
         if st.form_submit_button(t("Add"), icon=":material/comment:") and (name := signed()):

@@ -8,6 +8,7 @@ from decisions.record import Adr
 from services.deployments import candidate_of, deploy
 from services.verdicts import CaseState
 from services.workspace import Workspace, now
+from ui.opinions_view import opinion_line
 from ui.parts import flash, kind_badge, plain, shown_errors
 from ui.session import signed
 from ui.text import t
@@ -32,6 +33,8 @@ def written_part(adr: Adr) -> None:
         (t("Informed"), people.informed),
     ):
         st.markdown(f"{words}: {plain(', '.join(who)) or '–'}")
+    for opinion in adr.opinions:
+        st.markdown(opinion_line(opinion))
     st.markdown(t("Review on {day}", day=adr.review_on or t("no date")))
     for piece in adr.evidence:
         st.markdown(f"- {kind_badge(piece.kind)} {plain(piece.says)} `{piece.sha256[:12]}`")

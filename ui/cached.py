@@ -8,6 +8,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from bundle.manifest import Repeat
 from services.evidence import manifest_of
 from services.foreign import Said, Seen, look
+from services.rejudging import judge_if_due
 from services.run_details import RepeatDetails, details
 from services.shipped import install_shipped
 from services.verdicts import CaseState, case_state
@@ -34,8 +35,13 @@ def _workspace() -> Workspace:
 
 
 def state(case: str) -> CaseState:
-    """A case as it stands now; read anew at every rerun, since others write too."""
-    return case_state(workspace(), case)
+    """A case as it stands now; read anew at every rerun, since others write too.
+
+    The first visit, and the first of each day, judges it again: a date passed, or a fact of the catalogue is another.
+    """
+    ws = workspace()
+    judge_if_due(ws, ws.store.cases.get(case).id)
+    return case_state(ws, case)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from decisions.edits import ConditionFired, Edit, FireConfirmed
+from decisions.edits import (
+    Accepted,
+    Commented,
+    ConditionAdded,
+    ConditionFired,
+    ConditionRetired,
+    Edit,
+    FireConfirmed,
+    RecheckMoved,
+    ReviewMoved,
+    Superseded,
+)
+from decisions.opinions import ObjectionAnswered
 from ui.parts import plain
 from ui.text import t
 
@@ -19,18 +31,27 @@ def history_line(edit: Edit, linked: Callable[[str], str]) -> str:
 
 
 def _what(edit: Edit, linked: Callable[[str], str]) -> str:
-    if isinstance(edit, ConditionFired):
-        return plain(edit.fire.sentence)
-    if isinstance(edit, FireConfirmed):
-        answer = t("re-opened") if edit.answer == "reopen" else t("it stands")
-        return f"{plain(edit.condition)}: {answer}"
-    if edit.kind == "comment":
-        return plain(edit.text)
-    if edit.kind == "accepted":
-        return t("as ADR-{n:04d}", n=edit.number)
-    if edit.kind in ("condition_added", "condition_retired"):
-        condition = edit.condition
-        return plain(condition if isinstance(condition, str) else condition.in_words())
-    if edit.kind == "superseded":
-        return linked(edit.by)
-    return ""
+    """What an edit says beside its kind, in the reader's words."""
+    match edit:
+        case ConditionFired():
+            return plain(f"{edit.fire.condition}: {edit.fire.sentence}")
+        case FireConfirmed():
+            return f"{plain(edit.condition)}: {t('re-opened') if edit.answer == 'reopen' else t('it stands')}"
+        case Commented():
+            return plain(edit.text)
+        case Accepted():
+            return t("as ADR-{n:04d}", n=edit.number)
+        case ConditionAdded():
+            return plain(f"{edit.condition.id}: {edit.condition.in_words()}")
+        case ConditionRetired():
+            return plain(edit.condition)
+        case RecheckMoved():
+            return t("{condition}, again on {day}", condition=plain(edit.condition), day=edit.recheck_on)
+        case ReviewMoved():
+            return t("again on {day}", day=edit.review_on)
+        case ObjectionAnswered():
+            return t("to {who}", who=plain(edit.objector))
+        case Superseded():
+            return linked(edit.by)
+        case _:
+            return ""

@@ -1,30 +1,115 @@
-"""How the flip conditions of a decision stood in time, and what changed them."""
+"""How the flip conditions of a decision stood in time, and which run, figure, fact or day changed them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import altair as alt
 import pandas as pd
 import streamlit as st
 
+from db.runs import Run
+from db.verdicts import Cause, Judged
 from decisions.record import Adr
-from services.workspace import Workspace
+from services.workspace import Workspace, now
+from ui.palette import STATE_COLOURS
+from ui.parts import plain, state_badge
+from ui.run_link import ANCHOR
 from ui.text import t
+from ui.words import metrics_in_words
+
+NEWEST = 20
+ROW_PX = 34
+
+
+class Step(NamedTuple):
+    """One change of one condition: from what (empty: judged first), to what, and until when it stood."""
+
+    before: str
+    judged: Judged
+    until: datetime
 
 
 def verdicts_in_time(ws: Workspace, adr: Adr) -> None:
-    """Every change of every condition, newest first."""
-    changes = ws.store.verdicts.history(adr.case, adr=adr.id)
-    if not changes:
+    """Every condition as a line of states, then every change with what made it, newest first."""
+    steps = steps_of(ws.store.verdicts.history(adr.case, adr=adr.id), now())
+    if not steps:
         st.markdown(t("Conditions are judged from the acceptance on, whenever evidence arrives."))
         return
-    st.dataframe(
-        pd.DataFrame(
-            [
-                {
-                    t("When (UTC)"): f"{j.at:%Y-%m-%d %H:%M:%S}", t("Condition"): j.condition,
-                    t("State"): t(j.state), t("Why"): j.sentence,
-                }
-                for j in reversed(changes)
-            ]
-        ),
-        hide_index=True, alt=t("How the conditions stood in time, newest first"),
+    st.altair_chart(_lines(steps), alt=t("State of each condition in time"))
+    runs = {r.sha256: r for r in ws.store.runs.of_case(adr.case)}
+    slug = ws.store.cases.get(adr.case).slug
+    newest = sorted(steps, key=lambda s: s.judged.at, reverse=True)
+    _told(newest[:NEWEST], slug, runs)
+    if rest := newest[NEWEST:]:
+        with st.expander(t("{n} more", n=len(rest)), icon=":material/more_horiz:"):
+            _told(rest, slug, runs)
+
+
+def steps_of(history: Iterable[Judged], at: datetime) -> tuple[Step, ...]:
+    """Rows of the history with the state before and the end of each; what stands now ends at `at`."""
+    found: list[Step] = []
+    open_one: dict[str, int] = {}
+    for j in history:
+        i = open_one.get(j.condition)
+        before = "" if i is None else found[i].judged.state
+        if i is not None:
+            found[i] = found[i]._replace(until=j.at)
+        open_one[j.condition] = len(found)
+        found.append(Step(before, j, at))
+    return tuple(found)
+
+
+def _lines(steps: Sequence[Step]) -> alt.LayerChart:
+    frame = pd.DataFrame(
+        {
+            "condition": s.judged.condition, "state": t(s.judged.state), "from": s.judged.at, "until": s.until,
+            "why": s.judged.cause.says, "sentence": s.judged.sentence,
+        }
+        for s in steps
     )  # fmt: skip
+    states = list(dict.fromkeys(s.judged.state for s in steps))
+    scale = alt.Scale(domain=[t(s) for s in states], range=[STATE_COLOURS[s] for s in states])
+    base = alt.Chart(frame).encode(
+        y=alt.Y("condition:N", title=None, axis=alt.Axis(labelLimit=220), sort=list(dict.fromkeys(frame["condition"]))),
+        color=alt.Color("state:N", title=None, scale=scale, legend=alt.Legend(orient="top", symbolType="square")),
+        tooltip=[
+            alt.Tooltip("condition:N", title=t("Condition")),
+            alt.Tooltip("state:N", title=t("State")),
+            alt.Tooltip("from:T", title=t("Since"), format="%Y-%m-%d %H:%M"),
+            alt.Tooltip("why:N", title=t("Because")),
+            alt.Tooltip("sentence:N", title=t("Verdict")),
+        ],
+    )
+    bars = base.mark_bar(height=9, cornerRadius=2).encode(x=alt.X("from:T", title=None), x2="until:T")
+    changes = base.mark_point(filled=True, size=70, opacity=1).encode(x="from:T")
+    return alt.layer(bars, changes).properties(height=alt.Step(ROW_PX))
+
+
+def _told(steps: Sequence[Step], slug: str, runs: dict[str, Run]) -> None:
+    for s in steps:
+        j = s.judged
+        change = f"{state_badge(s.before)} → {state_badge(j.state)}" if s.before != j.state and s.before else ""
+        late = f" :red[{t('overdue')}]" if j.overdue else ""
+        because = "".join(_because(j.cause, slug, runs))
+        st.markdown(f"- {j.at:%Y-%m-%d %H:%M} UTC · **{plain(j.condition)}** {change or state_badge(j.state)}{late}"
+                    f"{because}  \n  :small[{plain(metrics_in_words(j.sentence))}]")  # fmt: skip
+
+
+def _because(cause: Cause, slug: str, runs: dict[str, Run]) -> Iterator[str]:
+    if cause.says:
+        yield " · " + t("because {why}", why=plain(cause.says))
+    linked = [_link(sha256, slug, runs.get(sha256)) for sha256 in cause.runs]
+    if linked:
+        yield f": {', '.join(linked)}"
+
+
+def _link(sha256: str, slug: str, run: Run | None) -> str:
+    """The run on the Results page; a server that never came up has nothing to show there."""
+    if run is None:
+        return f"`{sha256[:12]}`"
+    words = t("{who} stage {stage} start {n}", who=plain(run.candidate), stage=plain(run.stage), n=run.start)
+    name = f"{words} ({sha256[:12]})"
+    return name if run.status == "failed" else f"[{name}](results?case={slug}&run={sha256[:12]}#{ANCHOR})"

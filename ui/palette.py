@@ -16,6 +16,11 @@ KIND_COLOURS = {
 STATISTIC_COLOURS = {"p50": "#22c55e", "p95": "#3b82f6", "p99": "#f59e0b"}
 OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d")
 SIMULATED_COLOURS = ("#a78bfa", "#7c3aed", "#c084fc")
+# Of a flip condition; each is also said in words beside it.
+STATE_COLOURS = {
+    "armed": "#22a06b", "near": "#f59e0b", "fired": "#e5484d", "undecided": "#3b82f6", "unmeasured": "#94a3b8",
+    "unmeasurable": "#64748b", "expired": "#a16207", "conflicting": "#be185d", "invalid run": "#d97706",
+}  # fmt: skip
 # What a server answered is solid; what came from elsewhere is dashed; the emulator is dotted and hollow.
 DASHES = {
     "measured": [1, 0], "observed": [1, 0], "imported": [9, 3], "entered": [9, 3], "planning": [5, 4],
