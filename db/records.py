@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import insert
+from sqlalchemy import insert, inspect
 from sqlmodel import Session
 
 from db.database import to_text
@@ -50,7 +50,7 @@ def insert_records(session: Session, records: Sequence[Record]) -> None:
         ]  # fmt: skip
     if not records:
         return
-    session.execute(insert(AdrRow), [
+    session.execute(insert(inspect(AdrRow).local_table), [
         {"id": r.id, "case_id": r.case, "created_at": to_text(r.at), "created_by": r.by} for r in records
     ])  # fmt: skip
-    session.execute(insert(EditRow), edits)
+    session.execute(insert(inspect(EditRow).local_table), edits)  # not by the ORM, which inserts rows one by one

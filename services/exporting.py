@@ -135,7 +135,7 @@ def plan_export(
         texts[name] = _markdown(adr, state, heads[adr.id], adrs, files, language, links), "decision"
         texts |= {file: (f"{d.svg.rstrip()}\n{_OURS}", "chart") for file, d in drawn.items()}
     index = next((n for n in INDEX if n not in present or _is_index(present[n])), None)
-    if index and there:
+    if index and (there or theirs):
         rows = [Listed(a, files[a.id], tuple(v.state.value for v in judge_adr(states[a.case], a))) for a in there]
         texts[index] = index_page(rows, _others(folder, present), language=language), "index"
     made = [_file(folder / name, text, kind) for name, (text, kind) in texts.items()]

@@ -1,0 +1,213 @@
+"""Folders of decisions come in once, whole files only; hand-edited exports come back as edits of who edited them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from decisions.record import Status
+from planner.errors import InputError, NotAllowed
+from services.decisions import comment
+from services.exporting import export_all, export_markdown, plan_export
+from services.hand_edits import read_hand_edit, take_hand_edit
+from services.importing import import_path
+from tests.decisions.corpus import SHAPES
+from tests.services.conftest import opened
+from tests.services.made import CASE, accepted, decide, superseding
+
+GIT = ("git", "-c", "user.name=Ann Reviewer", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run([*GIT, "-C", str(folder), *arguments], check=False, capture_output=True)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    for shape in SHAPES:
+        (folder / shape.name).write_bytes(shape.body)
+    (folder / "README.md").write_text("# Our decisions\n\n## Status\n")
+    (folder / "adr-template.md").write_text("# {title}\n\n## Status\n\n{status}\n")
+    (folder / "notes.md").write_text("# Notes\n\n## Milk\n\nBuy some.\n")
+    return folder
+
+
+def test_a_corpus_of_real_shapes_comes_in_with_links_at_both_ends(shipped, corpus):
+    done = import_path(shipped, CASE, corpus, "Kim")
+    assert (len(done.new), done.broken, sorted(done.passed_over)) == (
+        len(SHAPES), (), ["README.md", "adr-template.md", "notes.md"],
+    )  # fmt: skip
+    by_title = {a.title: a for a in done.new}
+    assert {s.fields["title"]: s.status for s in SHAPES if "title" in s.fields}.items() <= {
+        t: a.status for t, a in by_title.items()
+    }.items()
+    for old, new in (("Keep sessions in memory", "Keep sessions in Redis"), ("Cache answers", "Cache nothing")):
+        assert by_title[old].superseded_by == by_title[new].id
+        assert by_title[new].supersedes == (by_title[old].id,)
+    assert by_title["Keep sessions in Redis"].number == 3
+    assert by_title["Keep sessions in Redis"].accepted_at.isoformat() == "2024-04-01T00:00:00+00:00"
+    assert by_title["Use PostgreSQL"].accepted_by == "Ann, Bo"
+    assert shipped.store.adrs.verify() == ()
+
+
+def test_the_same_folder_again_brings_nothing_twice(shipped, corpus):
+    first = import_path(shipped, CASE, corpus, "Kim")
+    again = import_path(shipped, CASE, corpus, "Kim")
+    assert (again.new, len(again.there)) == ((), len(first.new))
+
+
+def test_a_successor_that_comes_later_supersedes_what_is_here(shipped, corpus):
+    (corpus / "0008-cache-nothing.md").rename(corpus.parent / "later.md")
+    old = next(a for a in import_path(shipped, CASE, corpus, "Kim").new if a.title == "Cache answers")
+    assert old.status is Status.DEPRECATED  # its file says by what it was superseded, and that is not here
+    (corpus.parent / "later.md").rename(corpus / "0008-cache-nothing.md")
+    (new,) = import_path(shipped, CASE, corpus, "Kim").new
+    assert shipped.store.adrs.get(old.id).superseded_by == new.id
+
+
+def test_an_import_into_the_same_folder_as_the_export_leaves_their_files_as_they_are(shipped, corpus):
+    import_path(shipped, CASE, corpus, "Kim")
+    before = {p.name: p.read_bytes() for p in corpus.iterdir()}
+    planned = plan_export(shipped, corpus)
+    assert {p.name for p in planned.left} == {s.name for s in SHAPES}
+    export_all(shipped, corpus)
+    after = {p.name: p.read_bytes() for p in corpus.iterdir()}
+    assert {name: after[name] for name in before} == before
+    index = after["index.md"].decode()  # README.md is theirs
+    assert "| 0003 | [Keep sessions in Redis](<0003-keep-sessions-in-redis.md>) | Accepted | 2024-04-01 |" in index
+
+
+def test_what_was_exported_comes_into_an_empty_log_and_out_again_the_same(shipped, tmp_path):
+    (tmp_path / "other").mkdir()
+    ws = opened(tmp_path / "other")
+    old = accepted(shipped)
+    comment(shipped, old.id, "Kim", "Seen by *operators*, <b>twice</b>.")
+    decide(shipped, superseding(shipped, old))
+    paths = export_all(shipped, tmp_path / "out")
+    ws.store.cases.add(shipped.store.cases.get(CASE))
+    done = import_path(ws, CASE, tmp_path / "out", "Lee")
+    assert [a.text for a in done.new] == [shipped.store.adrs.get(a.id).text for a in done.new]
+    assert done.broken == ()
+    assert ws.store.adrs.verify() == ()
+    for path, adr in zip(paths, done.new, strict=True):
+        there, here = path.read_text(), export_markdown(ws, adr.id)[1]
+        assert told(here) == told(there)
+    assert import_path(ws, CASE, tmp_path / "out", "Lee").new == ()
+    ws.store.close()
+
+
+def told(markdown: str) -> tuple[list[str], dict]:
+    """What a file says beyond hashes, and beyond verdicts, which need evidence that Markdown does not carry."""
+    prose, block = markdown.split("```yaml\n")
+    machine = yaml.safe_load(block.removesuffix("```\n"))
+    conditions = [{k: v for k, v in c.items() if k != "state"} for c in machine["conditions"]]
+    unlike = {k: v for k, v in machine.items() if k not in ("head", "text_sha256", "judged_in", "exact")}
+    return [x for x in prose.split("\n") if not x.startswith(("| `", "> "))], {**unlike, "conditions": conditions}
+
+
+def test_a_hand_edit_comes_back_with_the_author_that_git_names_and_is_then_written_over(shipped, tmp_path):
+    adr = accepted(shipped)
+    git(tmp_path, "init")
+    folder = tmp_path / "docs"
+    (path,) = export_all(shipped, folder)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-m", "Export")
+    path.write_text(
+        path.read_text().replace("### For machines", "### Comments\n\n* Not on Fridays.\n\n### For machines")
+    )
+    with pytest.raises(NotAllowed, match="was edited by hand"):
+        export_all(shipped, folder)
+    assert "+* Not on Fridays." in plan_export(shipped, folder).refused[0].difference
+    git(tmp_path, "commit", "-a", "-m", "Review of the export")
+    (came,) = import_path(shipped, CASE, folder, "Kim").edited
+    edit = shipped.store.adrs.edits(adr.id)[-1]
+    assert (edit.kind, edit.author, edit.text, edit.reason) == (
+        "comment", "Ann Reviewer", "Not on Fridays.", "Review of the export",
+    )  # fmt: skip
+    assert came.edit.asked.refused == ()
+    assert export_all(shipped, folder) == (path,)  # nothing of the hand edit is lost any more
+    assert "Ann Reviewer" in path.read_text()
+    assert len(import_path(shipped, CASE, folder, "Kim").there) == 1
+
+
+def test_the_author_of_what_is_not_committed_is_who_brings_it(shipped, tmp_path):
+    adr = accepted(shipped)
+    (path,) = export_all(shipped, tmp_path / "docs")
+    path.write_text(path.read_text().replace("### For machines", "### Comments\n\n* No.\n\n### For machines"))
+    import_path(shipped, CASE, tmp_path / "docs", "Kim")
+    assert shipped.store.adrs.edits(adr.id)[-1].author == "Kim"
+    with pytest.raises(InputError, match="nobody is named"):
+        take_hand_edit(shipped, read_hand_edit(shipped, path.read_text().replace("* No.", "* Yes."), "x", author=""))
+
+
+def test_what_cannot_be_an_edit_changes_nothing(shipped, tmp_path):
+    adr = accepted(shipped)
+    (path,) = export_all(shipped, tmp_path / "docs")
+    path.write_text(path.read_text().replace("Nortia, internal assistant: 20", "Nortia: 20", 1))
+    head = shipped.store.adrs.head(adr.id)
+    (refused,) = import_path(shipped, CASE, tmp_path / "docs", "Kim").refused
+    assert "context of an ADR that is accepted does not change" in refused.edit.asked.refused[0]
+    assert shipped.store.adrs.head(adr.id) == head
+
+
+@pytest.mark.parametrize("name", ["MERGE_HEAD", "rebase-merge", "CHERRY_PICK_HEAD"])
+def test_a_git_tree_in_the_middle_of_a_merge_is_left_alone(shipped, tmp_path, name):
+    accepted(shipped)
+    git(tmp_path, "init")
+    (tmp_path / ".git" / name).write_text("0" * 40)
+    with pytest.raises(NotAllowed, match=r"is in the middle of a (merge|rebase|cherry-pick)\. Finish or abort it"):
+        export_all(shipped, tmp_path / "docs" / "decisions")
+    assert not (tmp_path / "docs").exists()
+
+
+def test_a_file_with_the_marks_of_a_merge_is_neither_written_over_nor_read(shipped, tmp_path):
+    accepted(shipped)
+    (path,) = export_all(shipped, tmp_path)
+    path.write_text(path.read_text().replace("* vLLM\n", "<<<<<<< HEAD\n* vLLM\n=======\n* vllm\n>>>>>>> b\n", 1))
+    with pytest.raises(NotAllowed, match="holds the marks of an unfinished merge"):
+        export_all(shipped, tmp_path)
+    (broken,) = import_path(shipped, CASE, tmp_path, "Kim").broken
+    assert "holds the marks of an unfinished merge" in str(broken.error)
+
+
+def test_ten_thousand_files_come_in_and_five_broken_ones_are_named_with_their_lines(shipped, tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    (folder / "0001-d.md").write_text("# Choose\n\n## Status\n\nAccepted\n\n## Decision\n\nYes.\n")
+    for n in range(2, 9_996):
+        os.link(folder / "0001-d.md", folder / f"{n:04d}-d.md")
+    for n, body in enumerate(
+        (b"", b"# T\n\xff\n", b"---\nstatus: x\n", b"# T\n<<<<<<< HEAD\n", b"---\na: b: c\n---\n# T\n"), 9_996
+    ):
+        (folder / f"{n}-broken.md").write_bytes(body)
+    done = import_path(shipped, CASE, folder, "Kim")
+    assert done.sentence == "9995 new, 5 broken."
+    assert sorted(str(b.error).split(": ")[0] for b in done.broken) == [
+        "10000-broken.md, line 2", "9996-broken.md, line 1", "9997-broken.md, line 2", "9998-broken.md, line 1",
+        "9999-broken.md, line 2",
+    ]  # fmt: skip
+
+
+def test_an_archive_comes_in_like_its_folder(shipped, corpus, tmp_path):
+    archive = tmp_path / "theirs.zip"
+    with zipfile.ZipFile(archive, "w") as z:
+        for path in sorted(corpus.iterdir()):
+            z.write(path, path.name)
+    assert len(import_path(shipped, CASE, archive, "Kim").new) == len(SHAPES)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "says"), [("a.zip", b"no", "cannot be opened"), ("none", None, "is not there")]
+)
+def test_what_is_no_folder_of_decisions_is_refused(shipped, tmp_path, name, body, says):
+    if body is not None:
+        (tmp_path / name).write_bytes(body)
+    with pytest.raises(InputError, match=says):
+        import_path(shipped, CASE, tmp_path / name, "Kim")
