@@ -18,6 +18,7 @@ from services.arrivals import Arrived, bring_in, bring_in_usage
 from services.calibrations import calibration
 from services.catalog_check import check_catalog
 from services.comparison import comparison, pairs
+from services.diffs import Diff
 from services.exporting import export_all
 from services.hypotheses import view as hypotheses_view
 from services.launches import Weights, start
@@ -35,12 +36,30 @@ from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
 from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_comparison
 from ui.database_terminal import DATABASE_COMMANDS
+from ui.diff_terminal import (
+    DIFF_ADR,
+    VERSIONS,
+    adr_asked,
+    plan_asked,
+    print_diff,
+    requirements_asked,
+    score_asked,
+)
 from ui.engine_terminal import print_score, score_json
 from ui.enter_terminal import ENTER_ARGUMENTS, ENTER_EXAMPLE, enter_and_print
 from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
 from ui.launch_terminal import LAUNCH_ARGUMENTS, LAUNCH_EXAMPLE, print_launch
+from ui.log_terminal import (
+    GRAPH_ARGUMENTS,
+    GRAPH_EXAMPLE,
+    SEARCH_ARGUMENTS,
+    SEARCH_EXAMPLE,
+    print_graph,
+    search_and_print,
+)
 from ui.next_terminal import next_json, print_next
 from ui.plan_terminal import PLAN_ARGUMENTS, PLAN_EXAMPLE, write_plan
+from ui.report_terminal import REPORT_ARGUMENTS, REPORT_EXAMPLE, write_report
 from ui.results_terminal import RESULTS_ARGUMENTS, RESULTS_EXAMPLE, print_results, results_json
 from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_answer
 from ui.terminal import Argument, as_json, read_text, say, table, you
@@ -220,6 +239,12 @@ def results(ws: Workspace, args: argparse.Namespace) -> int:
     return OK
 
 
+def report(ws: Workspace, args: argparse.Namespace) -> int:
+    """Everything about a PoC as one file, for people without the app."""
+    write_report(ws, case_state(ws, args.case), args.out)
+    return OK
+
+
 def usage(ws: Workspace, args: argparse.Namespace) -> int:
     """Bring in what users really did and judge the case again."""
     found = demand_asked(ws, args)
@@ -245,6 +270,27 @@ def adr_list(ws: Workspace, args: argparse.Namespace) -> int:
     rows = [(slugs[a.case], a.name, a.status.value, a.title, a.headline) for a in ws.store.adrs.all(case=case)]
     table("Decisions", ("case", "adr", "status", "title", "headline"), rows)
     return OK
+
+
+def adr_search(ws: Workspace, args: argparse.Namespace) -> int:
+    """Decisions that have all words and pass the filters; 1 when there is none."""
+    return OK if search_and_print(ws, args) else FAILS
+
+
+def adr_graph(ws: Workspace, args: argparse.Namespace) -> int:
+    """What supersedes what and rests on what, in the DOT language."""
+    print_graph(ws, args)
+    return OK
+
+
+def compared(ask: Callable[[Workspace, argparse.Namespace], Diff]) -> Callable[[Workspace, argparse.Namespace], int]:
+    """A command that prints the difference that `ask` finds."""
+
+    def run(ws: Workspace, args: argparse.Namespace) -> int:
+        print_diff(ask(ws, args), json=args.json)
+        return OK
+
+    return run
 
 
 def adr_verify(ws: Workspace, args: argparse.Namespace) -> int:
@@ -326,6 +372,8 @@ COMMANDS: tuple[Command, ...] = (
             "verdicts --case nortia --json", (CASE, JSON)),
     Command("results", results, "knee, batch limit, units and cost from what was seen; measured over theory",
             RESULTS_EXAMPLE, (CASE, *RESULTS_ARGUMENTS, JSON)),
+    Command("report", report, "the PoC as one HTML page with charts, or as Markdown, for people without the app",
+            REPORT_EXAMPLE, (CASE, *REPORT_ARGUMENTS)),
     Command("compare", compare, "every two candidates figure by figure; exit code 1 when contracts refuse it",
             COMPARE_EXAMPLE, (
         CASE, Argument("--all", {"action": "store_true", "help": "every statistic that was taken"}), JSON)),
@@ -334,11 +382,23 @@ COMMANDS: tuple[Command, ...] = (
     Command("traffic", traffic, "what a request log says: lengths, rates, bursts, in flight; a trace to replay",
             TRAFFIC_EXAMPLE, (*TRAFFIC_ARGUMENTS, JSON)),
     Command("adr list", adr_list, "all decisions with their status", "adr list --case nortia", (ANY_CASE,)),
+    Command("adr search", adr_search, "decisions by words and filters; exit code 1 when there is none", SEARCH_EXAMPLE,
+            (*SEARCH_ARGUMENTS, ANY_CASE, JSON)),
+    Command("adr graph", adr_graph, "what supersedes what and rests on what, in the DOT language", GRAPH_EXAMPLE,
+            (*GRAPH_ARGUMENTS, ANY_CASE, JSON)),
     Command("adr verify", adr_verify, "check the hash chains; prints the head of each", "adr verify", ()),
     Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (
         ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),
+    Command("diff adr", compared(adr_asked), "two points of a decision's history, or two decisions",
+            "diff adr 2 --against 1", (*DIFF_ADR, JSON)),
+    Command("diff requirements", compared(requirements_asked), "two versions, and what the change invalidates",
+            "diff requirements --case nortia 1 2", (CASE, *VERSIONS, JSON)),
+    Command("diff score", compared(score_asked), "two versions' scores, one as decided (ADR-0001), or that of today",
+            "diff score --case nortia ADR-0001 today", (CASE, *VERSIONS, JSON)),
+    Command("diff plan", compared(plan_asked), "two stored plans, by the beginning of their hash",
+            "diff plan --case nortia", (CASE, *VERSIONS, JSON)),
 )  # fmt: skip
-GROUPS = {"adr": "list, verify and export decisions", "catalog": "check the facts and own entries",
+GROUPS = {"adr": "list, search, verify and export decisions", "diff": "any two versions of something", "catalog": "check the facts and own entries",
           "db": "check the database, or move to another", "model": "own models of the catalogue"}  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from services.verdicts import users_served
 from ui.comparison_view import comparison_section
 from ui.parts import go_to, head, next_step, plain
 from ui.quality_view import precision_notes, quality_section
+from ui.report_view import report_section
 from ui.results_capacity import capacity_section
 from ui.results_figures import figures_section, outcomes_section
 from ui.results_levels import levels_section
@@ -43,4 +44,5 @@ figures_section(state)
 outcomes_section(state)
 theory_section(state)
 one_run(state)
+report_section(state)
 next_step("results")

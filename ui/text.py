@@ -13,3 +13,8 @@ def t(message: str, **values: object) -> str:
     """
     text = _CATALOGUES[_current].get(message, message)
     return text.format(**values) if values else text
+
+
+def language() -> str:
+    """The language that texts are in now, as pages state it."""
+    return _current

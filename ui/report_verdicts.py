@@ -1,0 +1,50 @@
+"""The verdicts of a report: every hypothesis with what decided it, how far it is from its limit, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from db.runs import Run
+from planner.conditions import Evidence
+from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
+from ui.report_parts import Block, Heading, Mark, Paragraph, Section, marked, table_of
+from ui.text import t
+from ui.verdicts_view import parts_frame, spoiled_in_words
+from ui.views import leaves
+from ui.words import metrics_in_words
+
+
+def verdicts_section(state: CaseState) -> Section:
+    """A heading, a sentence, the figures and the consequence of each hypothesis, in the order of the plan."""
+    evidence = {e.id: e for e in state.evidence}
+    runs = {r.sha256[:12]: r for r in state.runs}
+    blocks = (b for judged in judge_hypotheses(state) for b in _hypothesis(judged, evidence, runs))
+    return Section(t("Verdicts"), tuple(blocks))
+
+
+def _hypothesis(
+    judged: HypothesisVerdict, evidence: Mapping[str, Evidence], runs: Mapping[str, Run]
+) -> Iterator[Block]:  # fmt: skip
+    h, verdict = judged.hypothesis, judged.verdict
+    yield Heading(f"{h.id}: {h.statement}", (Mark(verdict.state.value),))
+    told = verdict.sentence.removesuffix(verdict.warning).rstrip()
+    yield Paragraph(metrics_in_words(told), marked(verdict.kind.value if verdict.kind else ""))
+    expected = h.warning if h.warning and not verdict.decided else verdict.expectation or h.expectation
+    if expected:
+        yield Paragraph(t("Expectation: {what}", what=expected), tone="note")
+    parts = [leaf for part in judged.parts for leaf in leaves(part)]
+    frame = parts_frame(parts)
+    if not frame.empty:
+        yield table_of(frame, marks=(t("State"), t("Kind")))
+    if verdict.warning:
+        yield Paragraph(verdict.warning, tone="warning")
+    yield from (Paragraph(sentence, tone="note") for sentence in spoiled_in_words(parts, evidence))
+    used = dict.fromkeys(evidence[i].source for v in parts for i in v.used if i in evidence)
+    if named := [_run_words(runs[s]) for s in used if s in runs]:
+        yield Paragraph(t("Runs: {runs}", runs=" · ".join(named)), tone="note")
+    then = t("Then") if verdict.side == "fails" else t("If it fails")
+    yield Paragraph(f"{then}: {h.if_rejected}")
+
+
+def _run_words(run: Run) -> str:
+    return t("{who} stage {stage} start {n}", who=run.candidate, stage=run.stage, n=run.start) + f" ({run.sha256[:12]})"
