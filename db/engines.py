@@ -80,7 +80,9 @@ def _options(target: URL) -> dict[str, Any]:
         # the pool asks first, so that a server which was started anew meanwhile gives no error
         return {
             "pool_pre_ping": True,
-            "connect_args": {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "flipline"},
+            "connect_args": {
+                "connect_timeout": CONNECT_TIMEOUT_S, "application_name": "flipline", "client_encoding": "utf8",
+            },
         }  # fmt: skip
     if target.database in (None, "", ":memory:"):
         return {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}

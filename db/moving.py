@@ -86,8 +86,8 @@ def _tables(connection: Connection) -> list[Table]:
 
 def _read(connection: Connection, table: Table) -> Iterator[tuple[object, ...]]:
     """All rows, a few at a time; by their key, so that what was added first comes first."""
-    result = connection.execution_options(yield_per=AT_ONCE).execute(select(table).order_by(*table.primary_key))
-    for row in result:
+    query = select(table).order_by(*table.primary_key).execution_options(yield_per=AT_ONCE)
+    for row in connection.execute(query):
         yield tuple(row)
 
 

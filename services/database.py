@@ -8,7 +8,7 @@ from typing import NamedTuple
 from db.store import Content, Description, open_store
 from decisions.chain import Broken
 from planner.errors import InputError, NotAllowed
-from services.workspace import URL_VARIABLE, database_url, home_folder
+from services.workspace import database_url, home_folder
 
 
 class Checked(NamedTuple):
@@ -56,7 +56,7 @@ def move_database(home: Path | None, to: str, source: str | None = None) -> Move
         try:
             if old.url == new.url:
                 raise NotAllowed("is the database that the data is in.", where=new.url,
-                                 fix=f"Name another one, or with --from the old one where {URL_VARIABLE} names the new.")  # fmt: skip
+                                 fix="Name another one, or the old one with --from.")  # fmt: skip
             return Moved(old.url, new.url, old.copy_to(new), folder / "runs")
         finally:
             new.close()
