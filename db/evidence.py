@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -15,7 +16,7 @@ from db.tables import ContractRow, EvidenceRevisionRow, EvidenceRow
 from planner.conditions import Evidence, Kind
 from planner.contract import Contract
 from planner.frozen import canonical_json
-from planner.known import Known
+from planner.known import Fact, Known
 
 HELD_CASES = 4  # whose figures stay in memory
 _EVIDENCE = TypeAdapter(tuple[Evidence, ...])
@@ -63,8 +64,8 @@ class EvidenceStore:
     def of_case(
         self, case: str, *, metric: str | None = None, candidate: str | None = None, run_sha256: str | None = None,
         kinds: Iterable[Kind] | None = None,
-    ) -> tuple[Evidence, ...]:  # fmt: skip
-        """Figures of a case by time, narrowed by what is given."""
+    ) -> Sequence[Evidence]:  # fmt: skip
+        """Figures of a case by time, narrowed by what is given. All of them are parsed when they are looked at."""
         if metric is candidate is run_sha256 is kinds is None:
             return self._known(case)
         return tuple(
@@ -89,10 +90,19 @@ class EvidenceStore:
             held = self._held.get(case)
             if held and held.revision == revision:
                 return held.known
-            # joined and ordered out here: SQL would carry every body through its sorter, and make a row of each
+            # one text a metric, in the order of the index: SQL would carry every body through its sorter, and a row of
+            # each costs more than the text
             joined = func.aggregate_strings(EvidenceRow.body, ",")
-            bodies = session.exec(select(joined).where(EvidenceRow.case_id == case)).one()
-        known = Known(sorted(_all_of([bodies] if bodies else []), key=lambda e: (e.at, e.id)))
+            of_case, metric = EvidenceRow.case_id == case, col(EvidenceRow.metric)
+            bodies = session.exec(select(metric, joined).where(of_case).group_by(metric)).all()
+            facts = session.exec(
+                select(metric, col(EvidenceRow.kind), col(EvidenceRow.candidate), col(EvidenceRow.load_point))
+                .where(of_case).distinct()
+            ).all()  # fmt: skip
+        known = Known.read_later(
+            {m: partial(_all_of, [body]) for m, body in bodies},
+            (Fact(m, Kind(kind), candidate, point) for m, kind, candidate, point in facts),
+        )
         if revision is not None:
             self._held.pop(case, None)
             self._held[case] = _Held(revision, known)
@@ -130,12 +140,17 @@ class EvidenceStore:
 
 
 def _all_of(bodies: Sequence[str]) -> tuple[Evidence, ...]:
-    """Parse many at once, without the collector: it would walk them all several times, and none of them is waste."""
+    """Parse many at once, without the collector: it would walk them all several times, and none of them is waste.
+
+    They go to its oldest generation at once, which freezing and unfreezing does without a walk.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         return _EVIDENCE.validate_json(f"[{','.join(bodies)}]")
     finally:
+        gc.freeze()
+        gc.unfreeze()
         if collecting:
             gc.enable()
 

@@ -11,7 +11,8 @@ from decisions.edits import ConditionFired
 from decisions.record import Action, Adr, Fire, FiresWhen, FlipCondition
 from planner.conditions import Context, Evidence, State, Verdict
 from planner.errors import InputError, UnknownName
-from planner.evaluate import evaluate
+from planner.evaluate import evaluate, seen_for
+from planner.known import Known
 from planner.frozen import Frozen
 
 EVENT_AUTHOR = "Flipline"
@@ -52,8 +53,8 @@ class FlipVerdict(Frozen):
 
 def judge_flips(adr: Adr, evidence: Iterable[Evidence], context: Context) -> tuple[FlipVerdict, ...]:
     """Judge every flip condition that is not retired, in the order in which the ADR lists them."""
-    pieces = tuple(evidence)
-    return tuple(judge_flip(c, adr, pieces, context) for c in adr.active_conditions)
+    known = Known.of(evidence)
+    return tuple(judge_flip(c, adr, known, context) for c in adr.active_conditions)
 
 
 def judge_flip(flip: FlipCondition, adr: Adr, evidence: Iterable[Evidence], context: Context) -> FlipVerdict:
@@ -70,8 +71,8 @@ def judge_flip(flip: FlipCondition, adr: Adr, evidence: Iterable[Evidence], cont
         )  # fmt: skip
     if flip.condition is None:
         return _by_hand(flip, adr, overdue)
-    pieces = {e.id: e for e in evidence}
-    verdict = evaluate(flip.condition, pieces.values(), context)
+    known = Known.of(evidence)
+    verdict = evaluate(flip.condition, known, context)
     state = _state(verdict, flip.fires_when)
     towards = -1.0 if flip.fires_when == "holds" else 1.0
     measured_out = flip.condition.comparison != "is"  # a yes or no has no distance
@@ -79,7 +80,7 @@ def judge_flip(flip: FlipCondition, adr: Adr, evidence: Iterable[Evidence], cont
     def room(distance: float | None) -> float | None:
         return towards * distance + 0.0 if distance is not None and measured_out else None  # + 0.0: no minus zero
 
-    runs = sorted({run for i in verdict.used if (run := pieces[i].run)})
+    runs = sorted({e.run for e in known.by_id(verdict.used, seen_for(flip.condition)).values() if e.run})
     return FlipVerdict(
         condition=flip.id, state=state, sentence=f"{state.value.capitalize()}. {verdict.sentence}",
         value=verdict.value, distance=room(verdict.distance), relative_distance=room(verdict.relative_distance),

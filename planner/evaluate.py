@@ -38,6 +38,11 @@ def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Contex
     return combine("all of" if condition.quantifier == "every" else "any of", verdicts)
 
 
+def seen_for(*conditions: Condition) -> tuple[str, ...]:
+    """Metrics whose figures the verdicts of some conditions name."""
+    return tuple(dict.fromkeys((*(c.metric for c in conditions), *sorted(BESIDE_A_RATIO))))
+
+
 def _looked_at(condition: Condition, point: str | None, known: Known) -> list[Evidence]:
     """The figures that a condition can turn on, by id: a ratio also looks at what each side holds and how well."""
     found = known.at(condition.metric, point) if point else known.of_metric(condition.metric)

@@ -46,7 +46,7 @@ def pairs(state: CaseState) -> tuple[tuple[str, str], ...]:
     if state.plan is None:
         return ()
     ordered = sorted(state.plan.candidates, key=lambda c: c.role != "favourite")
-    seen = {e.candidate for e in state.evidence if e.metric in _COMPARED and e.kind in STANDING}
+    seen = {f.candidate for f in state.evidence.facts if f.metric in _COMPARED and f.kind in STANDING}
     return tuple((a.id, b.id) for a, b in combinations(ordered, 2) if {a.id, b.id} <= seen)
 
 

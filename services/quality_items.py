@@ -24,13 +24,17 @@ def with_items(ws: Workspace, runs: Iterable[Run], known: Known) -> Known:
     """
     by_source = {r.sha256[:12]: r for r in runs}
     found: dict[str, tuple[tuple[str, bool], ...]] = {}
-    for e in known.of_metric("pass_rate"):
+    rates = known.of_metric("pass_rate")
+    for e in rates:
         if not e.items and e.source in by_source:
             try:
                 found[e.id] = items_of(judged_items(ws, by_source, e))
             except FliplineError:
                 continue
-    return Known(e.model_copy(update={"items": found[e.id]}) if e.id in found else e for e in known) if found else known
+    if not found:
+        return known
+    with_them = [e.model_copy(update={"items": found[e.id]}) if e.id in found else e for e in rates]
+    return known.with_metrics({"pass_rate": with_them})
 
 
 def judged_items(ws: Workspace, runs: Mapping[str, Run], e: Evidence) -> tuple[Judged, ...]:

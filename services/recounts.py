@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -74,9 +74,9 @@ _COUNTED: Derived[tuple[Known, frozenset[str]]] = Derived()
 
 def _counted(ws: Workspace, runs: Sequence[Run], known: Known, question: Question) -> tuple[Known, frozenset[str]]:
     """The evidence with all that is asked, and the hashes of bundles that cannot be read."""
-    lacking = _uncounted(known, question) | _regraded(known, question)
+    lacking = _uncounted(known, question) | _regraded(runs, known, question)
     again, lost = _again(ws, [r for r in runs if r.sha256[:12] in lacking], question)
-    return (_merged(known, again, question) if again else known), frozenset(lost)
+    return (_merged(known, again, _regraded(runs, known, question), question) if again else known), frozenset(lost)
 
 
 def _uncounted(known: Known, question: Question) -> set[str]:
@@ -89,13 +89,13 @@ def _uncounted(known: Known, question: Question) -> set[str]:
     }
 
 
-def _regraded(known: Known, question: Question) -> set[str]:
-    """Sources whose goodput was counted under other service levels, or under none."""
+def _regraded(runs: Sequence[Run], known: Known, question: Question) -> set[str]:
+    """Sources of runs whose goodput was counted under other service levels, or under none."""
     levels = levels_hash(question.levels)
     if levels is None:
         return set()
     good = {e.source for e in known.of_metric("goodput") if e.service_levels == levels}
-    return {e.source for e in known if e.load_point} - good
+    return {r.sha256[:12] for r in runs} - good
 
 
 def _again(ws: Workspace, runs: Sequence[Run], question: Question) -> tuple[dict[str, Evidence], set[str]]:
@@ -124,14 +124,22 @@ def _asked_of(data: RunData, question: Question) -> tuple[Evidence, ...]:
     return tuple(e for e in summary if (e.metric, e.statistic) in asked)
 
 
-def _merged(known: Known, again: Mapping[str, Evidence], question: Question) -> Known:
-    levels, regraded = levels_hash(question.levels), _regraded(known, question)
-    contract_of = {e.source: e.contract for e in known}
-    return Known((
-        *(e.model_copy(update={"exceedances": again[e.id].exceedances}) if e.id in again else e for e in known),
-        *(
-            e.model_copy(update={"id": f"{e.id}/{levels[:8]}", "contract": contract_of[e.source]})
-            for e in again.values()
-            if levels and e.metric == "goodput" and e.source in regraded
-        ),
-    ))  # fmt: skip
+def _merged(known: Known, again: Mapping[str, Evidence], regraded: Collection[str], question: Question) -> Known:
+    """The known figures with the counts of those that were counted again, and goodput under the asked levels beside."""
+    levels = levels_hash(question.levels)
+    found = {m: known.of_metric(m) for m in sorted({e.metric for e in again.values()})}
+    merged = {
+        m: [e.model_copy(update={"exceedances": again[e.id].exceedances}) if e.id in again else e for e in figures]
+        for m, figures in found.items()
+    }
+    if levels:
+        contract_of = {e.source: e.contract for figures in found.values() for e in figures}
+        merged["goodput"] = [
+            *merged.get("goodput", ()),
+            *(
+                e.model_copy(update={"id": f"{e.id}/{levels[:8]}", "contract": contract_of.get(e.source, e.contract)})
+                for e in again.values()
+                if e.metric == "goodput" and e.source in regraded
+            ),
+        ]
+    return known.with_metrics(merged)

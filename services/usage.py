@@ -174,12 +174,13 @@ def newest(evidence: Sequence[Evidence]) -> Known:
 
 
 def _newest(evidence: Known) -> Known:
+    observed = {m: evidence.of_metric(m) for m in sorted({f.metric for f in evidence.facts if f.kind is Kind.OBSERVED})}
     latest: dict[str, str] = {}
-    for e in evidence:
+    for e in (e for found in observed.values() for e in found):
         if day_of(e):
             latest[_asked(e)] = max(latest.get(_asked(e), ""), e.id)
-    kept = [e for e in evidence if day_of(e) is None or latest[_asked(e)] == e.id]
-    return evidence if len(kept) == len(evidence) else Known(kept)
+    kept = {m: [e for e in f if day_of(e) is None or latest[_asked(e)] == e.id] for m, f in observed.items()}
+    return evidence.with_metrics(kept) if kept != observed else evidence
 
 
 def day_of(e: Evidence) -> date | None:

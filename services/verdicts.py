@@ -87,7 +87,7 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     context = Context(
         now=now(),
         points=plan.points() if plan else None,
-        contracts=ws.store.evidence.contracts({e.contract for e in evidence if e.contract}),
+        contracts=ws.store.evidence.contracts(),
         decided=of_plan(plan),
         service_levels=levels_hash(plan.service_levels) if plan else None,
     )

@@ -21,7 +21,8 @@ class Picture(NamedTuple):
 
 def chart_of(slug: str, key: str, chart: alt.Chart | alt.LayerChart, words: str, frame: pd.DataFrame) -> None:
     """Show a chart; `words` says it to who cannot see it, `key` names it and its files among those of the case."""
-    st.altair_chart(chart, alt=words, key=f"chart-{key}-{slug}")
+    # without Altair's own validation, which takes longer than what it checks
+    st.vega_lite_chart(spec=chart.to_dict(validate=False), alt=words, key=f"chart-{key}-{slug}")
     with st.container(horizontal=True):
         st.download_button(
             t("SVG"), lambda: svg(chart), file_name=f"{slug}-{key}.svg", mime="image/svg+xml",

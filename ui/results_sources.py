@@ -12,7 +12,8 @@ from ui.views import SEEN, other_loads
 
 def sources_section(state: CaseState) -> None:
     """The kinds of evidence as badges, and a warning for what decides nothing or was taken at another load."""
-    kinds = dict.fromkeys(e.kind.value for e in state.evidence if e.kind in SEEN)
+    known = {f.kind for f in state.evidence.facts}
+    kinds = [k.value for k in SEEN if k in known]
     if kinds:
         st.markdown(t("Known from:") + " " + " ".join(kind_badge(k) for k in kinds))
     if "simulated" in kinds:

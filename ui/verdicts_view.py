@@ -9,6 +9,7 @@ import streamlit as st
 
 from db.runs import Run
 from planner.conditions import Evidence, Verdict
+from planner.evaluate import seen_for
 from planner.metrics import quantity
 from services.next_runs import next_runs
 from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
@@ -28,11 +29,19 @@ def verdicts_section(state: CaseState) -> None:
     """What to measure next, and one box a hypothesis: state, figures, runs, what follows, and its evidence."""
     measure_next_section(next_runs(workspace(), state))
     st.subheader(t("Verdicts"))
-    evidence = {e.id: e for e in state.evidence}
+    verdicts = judge_hypotheses(state)
+    evidence = figures_of(state, verdicts)
     runs = {r.sha256[:12]: r for r in state.runs}
-    for judged in judge_hypotheses(state):
+    for judged in verdicts:
         with st.container(border=True):
             _box(state, judged, evidence, runs)
+
+
+def figures_of(state: CaseState, verdicts: Sequence[HypothesisVerdict]) -> dict[str, Evidence]:
+    """The figures that some verdicts name, by id."""
+    parts = [leaf for v in verdicts for part in v.parts for leaf in leaves(part)]
+    named = {i for v in parts for i in (*v.used, *(p.evidence for p in v.passed_over))}
+    return state.evidence.by_id(named, seen_for(*(c for v in verdicts for c in v.hypothesis.conditions)))
 
 
 def _box(
@@ -96,8 +105,10 @@ def room_in_words(v: Verdict) -> str:
         return "–"
     at_the_limit = v.relative_distance is not None and abs(v.relative_distance) < EXACT
     room = 0.0 if at_the_limit else v.distance
-    share = "" if v.relative_distance is None or at_the_limit else f" ({v.relative_distance * 100:+.2g} %)"
-    return f"{quantity(room, v.unit)}{share}"
+    if v.relative_distance is None or at_the_limit:
+        return quantity(room, v.unit)
+    percent = v.relative_distance * 100
+    return f"{quantity(room, v.unit)} ({percent:{'+,.0f' if abs(percent) >= 10 else '+.2g'}} %)"
 
 
 def sample_in_words(v: Verdict) -> str:

@@ -28,11 +28,9 @@ def planned_loads(state: CaseState) -> dict[str | None, tuple[str | None, str]]:
 
 def other_loads(state: CaseState) -> list[str]:
     """Names of load points under which figures exist that were taken at another load than the plan's."""
-    return sorted(
-        point or ""
-        for point, loads in planned_loads(state).items()
-        if any(e.load_hash not in loads for e in state.evidence.at_point(point))
-    )
+    planned = planned_loads(state)
+    shown = state.evidence.of_metric(*dict.fromkeys((*(m for m, _ in TABLE), *OUTCOMES)))
+    return sorted({e.load_point for e in shown if e.load_point in planned and e.load_hash not in planned[e.load_point]})
 
 
 def figures(state: CaseState, wanted: dict[str, tuple[str, ...]]) -> pd.DataFrame:
