@@ -1,0 +1,90 @@
+"""The log as JSON: read by a schema validator that knows nothing of us, and whole again in an empty log."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from planner.errors import ConflictError, InputError, SchemaTooNew
+from scripts import adr_log_schema
+from services.decisions import begin_draft, comment
+from services.log_file import export_log, import_log
+from tests.services.conftest import opened
+from tests.services.made import CASE, accepted, decide, superseding
+
+
+@pytest.fixture
+def empty(tmp_path):
+    (tmp_path / "empty").mkdir()
+    workspace = opened(tmp_path / "empty")
+    yield workspace
+    workspace.store.close()
+
+
+@pytest.fixture
+def filled(shipped):
+    old = accepted(shipped)
+    comment(shipped, old.id, "Kim", '推 <b>&amp;</b> \u2028 "quoted" `code`')
+    decide(shipped, superseding(shipped, old))
+    begin_draft(shipped, CASE, "Kim")
+    return shipped
+
+
+def test_the_document_follows_the_published_schema(filled):
+    published = json.loads(adr_log_schema.FILE.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(published)
+    assert list(Draft202012Validator(published).iter_errors(json.loads(export_log(filled)))) == []
+
+
+def test_the_published_schema_is_current():
+    assert adr_log_schema.FILE.read_text(encoding="utf-8") == adr_log_schema.text()
+
+
+def test_a_log_comes_into_an_empty_one_and_out_again_letter_by_letter(filled, empty):
+    text = export_log(filled)
+    assert export_log(filled) == text
+    done = import_log(empty, text, "Lee")
+    assert len(done.new) == 3
+    assert empty.store.adrs.heads() == filled.store.adrs.heads()
+    assert empty.store.adrs.verify(filled.store.adrs.heads()) == ()
+    assert {a.id: a for a in empty.store.adrs.all()} == {a.id: a for a in filled.store.adrs.all()}
+    assert export_log(empty) == text
+    assert import_log(empty, text, "Lee").new == ()
+
+
+def test_a_shorter_record_of_the_same_log_is_known_and_another_way_is_a_conflict(filled, empty):
+    text = export_log(filled)
+    import_log(empty, text, "Lee")
+    adr = filled.store.adrs.all()[0]
+    comment(empty, adr.id, "Lee", "one way")
+    assert import_log(empty, text, "Lee").new == ()  # what is here goes on from what comes
+    comment(filled, adr.id, "Lee", "another way")
+    with pytest.raises(ConflictError, match="went another way here than in the file"):
+        import_log(empty, export_log(filled), "Lee")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda d: d["adrs"][0]["edits"][0]["edit"].update(author="Eve"), "edit 1: was changed after it was written"),
+        (lambda d: d["adrs"][0]["edits"].pop(1), "edit 2: is missing or out of order"),
+        (lambda d: d["adrs"][0]["edits"].pop(), "ends before its head"),
+        (lambda d: d["snapshots"][0].update(text="{}"), "was changed after it was written"),
+        (lambda d: d.update(flipline_log=2), "is a log of schema 2"),
+        (lambda d: d.update(flipline_log="x"), "is no log of Flipline"),
+        (lambda d: d["adrs"][0].pop("id"), "id"),
+    ],
+)
+def test_a_document_that_was_changed_is_refused_whole(filled, empty, spoil, says):
+    data = json.loads(export_log(filled))
+    spoil(data)
+    with pytest.raises((InputError, SchemaTooNew), match=says):
+        import_log(empty, json.dumps(data), "Lee")
+    assert empty.store.adrs.all() == ()
+
+
+def test_what_is_no_json_is_named_with_its_line(empty):
+    with pytest.raises(InputError, match=r"log, line 2: is no JSON"):
+        import_log(empty, "{\n,}", "Lee")
