@@ -398,8 +398,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("diff plan", compared(plan_asked), "two stored plans, by the beginning of their hash",
             "diff plan --case nortia", (CASE, *VERSIONS, JSON)),
 )  # fmt: skip
-GROUPS = {"adr": "list, search, verify and export decisions", "diff": "any two versions of something", "catalog": "check the facts and own entries",
-          "db": "check the database, or move to another", "model": "own models of the catalogue"}  # fmt: skip
+GROUPS = {"adr": "list, search, verify and export decisions", "catalog": "check the facts and own entries",
+          "db": "check the database, or move to another", "diff": "any two versions of a decision or its grounds",
+          "model": "own models of the catalogue"}  # fmt: skip
 
 
 def parser() -> argparse.ArgumentParser:

@@ -98,10 +98,15 @@ def in_text(value: Any, *, field: str = "") -> str:
         return str(value.value)
     if isinstance(value, Frozen | Mapping):
         stated = ((k, in_text(v, field=k)) for k, v in _stated(value))
-        return "\n".join(f"{k}: {text}" for k, text in stated if text)
+        return "\n".join(f"{k}: {_inside(text)}" for k, text in stated if text)
     if isinstance(value, tuple | list):
         return (" " if field in SPACED else "\n").join(in_text(v) for v in value)
     return "" if value is None else value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _inside(text: str) -> str:
+    """A nested value below its name, set in."""
+    return text if "\n" not in text else "".join(f"\n  {line}" for line in text.splitlines())
 
 
 def pieces(before: str, after: str) -> tuple[Piece, ...]:

@@ -119,6 +119,11 @@ def owners(adr: Adr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.owner for c in adr.active_conditions if c.owner))
 
 
+def waits(adr: Adr) -> bool:
+    """Whether a condition fired that somebody still has to answer: only of a decision in force."""
+    return bool(adr.fires) and adr.status is Status.ACCEPTED
+
+
 def due_on(adr: Adr) -> date | None:
     """The first day on which somebody has to look again: the review, or a condition's re-check; None once closed."""
     days = (adr.review_on, *(c.recheck_on for c in adr.active_conditions))
@@ -155,7 +160,7 @@ def _passes(adr: Adr, wanted: Wanted, near: frozenset[str]) -> bool:
         wanted.status is None or adr.status is wanted.status,
         wanted.tag is None or wanted.tag in adr.tags,
         wanted.owner is None or wanted.owner in owners(adr),
-        wanted.flips != "fired" or bool(adr.fires),
+        wanted.flips != "fired" or waits(adr),
         wanted.flips != "near" or adr.id in near,
         wanted.due is None or (due is not None and due <= wanted.due),
         wanted.year is None or (adr.accepted_at is not None and adr.accepted_at.year == wanted.year),
@@ -236,7 +241,7 @@ def as_rows(hits: Iterable[Hit], slugs: Mapping[str, str]) -> list[dict[str, obj
             "id": h.adr.id, "number": h.adr.number, "title": h.adr.title, "status": h.adr.status.value,
             "case": slugs.get(h.adr.case, h.adr.case), "headline": h.adr.headline, "tags": list(h.adr.tags),
             "accepted_by": h.adr.accepted_by, "accepted_at": h.adr.accepted_at, "due_on": due_on(h.adr),
-            "fired": [f.condition for f in h.adr.fires], "found_in": list(h.fields),
+            "fired": [f.condition for f in h.adr.fires if waits(h.adr)], "found_in": list(h.fields),
         }
         for h in hits
     ]  # fmt: skip

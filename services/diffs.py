@@ -21,8 +21,8 @@ from services.scores import case_score
 from services.workspace import Workspace
 
 TODAY = "today"
-# What an ADR is called by, and what only repeats the point in time that is chosen.
-_NOT_COMPARED = ("id", "case", "updated_at")
+# What an ADR is called by, what only repeats the point in time that is chosen, and hashes, which are shortened.
+_NOT_COMPARED = ("id", "case", "updated_at", "snapshots")
 
 
 class Version(NamedTuple):
@@ -64,7 +64,8 @@ def adr_diff(ws: Workspace, adr_id: str, before: str, after: str) -> Diff:
     versions = adr_versions(ws, adr_id)
     sides = _chosen(versions, before, "edit"), _chosen(versions, after, "edit")
     a, b = (_adr_at(ws, adr_id, int(v.key)) for v in sides)
-    return Diff(*sides, differences(a, b, without=_NOT_COMPARED))
+    stored = differences(_snapshots(a), _snapshots(b))
+    return Diff(*sides, (*differences(a, b, without=_NOT_COMPARED), *stored))
 
 
 def adr_against(ws: Workspace, adr_id: str, older_id: str) -> Diff:
@@ -162,6 +163,11 @@ def _adr_at(ws: Workspace, adr_id: str, n: int) -> Adr:
     return view or ws.store.adrs.get(adr_id)
 
 
+def _snapshots(adr: Adr) -> dict[str, dict[str, str]]:
+    """What an ADR was decided on, by the beginning of each hash."""
+    return {"decided on": {s.kind.replace("_", " "): s.sha256[:12] for s in adr.snapshots}}
+
+
 def _requirements(version: RequirementsVersion) -> Requirements:
     try:
         return version.requirements()
@@ -245,7 +251,7 @@ def _facts(s: Score) -> dict[str, object]:
     return {
         "favourite": names.get(s.favourite or "", "none"),
         "near ties": ", ".join(names[e] for e in s.near_ties),
-        "ranking": {c.engine_name: f"{n}. with {c.score:.2f}" for n, c in enumerate(s.ranking, 1)},
+        "ranking": {c.engine_name: f"{n}. with {100 * c.score:.0f} of 100" for n, c in enumerate(s.ranking, 1)},
         "role": {c.engine_name: c.advice.role for c in s.candidates},
         "gates": {c.engine_name: {g.gate: f"{g.state}: {g.reason}" for g in c.gates} for c in s.candidates},
         "winner changes": {
@@ -258,7 +264,7 @@ def _facts(s: Score) -> dict[str, object]:
         "weight": {field_in_words(w.criterion): f"{w.weight:.3f}" for w in s.weights},
         "contribution": {
             c.engine_name: {
-                field_in_words(p.criterion): f"{p.contribution:.3f}, " + (
+                field_in_words(p.criterion): f"{100 * p.contribution:.1f} of 100, " + (
                     "rating unknown" if p.rating is None else f"rated {p.rating}"
                 )
                 for p in c.contributions

@@ -9,7 +9,7 @@ import streamlit as st
 
 from decisions.record import Adr, Status
 from planner.frozen import sha256_of
-from services.adr_search import Hit, due_on, excerpt, today
+from services.adr_search import Hit, due_on, excerpt, today, waits
 from ui.parts import short
 from ui.text import t
 
@@ -36,7 +36,6 @@ def chosen(hits: Sequence[Hit], cases: Mapping[str, str], words: str = "") -> Ad
         pd.DataFrame([_row(a, cases, words) for a in ordered]), key=table, hide_index=True, on_select=clicked,
         selection_mode="single-row", height=min(420, 38 + 35 * len(ordered)),
         column_config={
-            t("Decision"): st.column_config.TextColumn(width="large"),
             t("Tags"): st.column_config.ListColumn(width="medium"),
         },
         alt=t("Decisions with status, who decided, what waits and tags"),
@@ -50,7 +49,7 @@ def chosen(hits: Sequence[Hit], cases: Mapping[str, str], words: str = "") -> Ad
 def _rank(adr: Adr) -> tuple[bool, bool, bool]:
     """What waits for an answer comes first, then what stands, then what is under way."""
     return (
-        not adr.fires,
+        not waits(adr),
         adr.status is not Status.ACCEPTED,
         adr.status not in (Status.PROPOSED, Status.DRAFT),
     )
@@ -67,7 +66,7 @@ def _row(adr: Adr, cases: Mapping[str, str], words: str) -> dict[str, object]:
 
 
 def _waiting(adr: Adr) -> str:
-    if adr.fires:
+    if waits(adr):
         return t("fired")
     due = due_on(adr)
     return t("due {day}", day=due) if due and due <= today() else "–"

@@ -29,6 +29,7 @@ from ui.parts import plain, short, shown_errors
 from ui.text import t
 
 HISTORY = "history"
+MANY, HIGHEST_PX = 14, 600  # more rows than that scroll inside their own frame
 LONG = 48  # characters; a longer text is shown once, with its changes inside
 _CELL = "padding:.3rem .6rem;vertical-align:top;text-align:left;overflow-wrap:anywhere;white-space:pre-wrap"
 _HEAD = f'style="{_CELL};font-weight:400;opacity:.75;border-bottom:1px solid rgba(128,128,128,.45)"'
@@ -44,8 +45,9 @@ def shown_diff(diff: Diff) -> None:
         return
     for sentence in diff.follows:
         st.markdown(f":material/subdirectory_arrow_right: {plain(t(sentence))}")
-    st.caption(t("{n} fields differ", n=len(diff.rows)))
-    st.html(as_table(diff.rows, t("Before"), t("After"), t("Field")))
+    st.caption(t("{n} fields differ", n=len(diff.rows)) if len(diff.rows) > 1 else t("One field differs"))
+    with st.container(height=HIGHEST_PX if len(diff.rows) > MANY else "content", border=False):
+        st.html(as_table(diff.rows, t("Before"), t("After"), t("Field")))
 
 
 def as_table(rows: Sequence[Difference], before: str, after: str, field: str) -> str:
@@ -68,10 +70,7 @@ def _sides(row: Difference) -> str:
         marks = {"same": "{text}", "out": _OUT, "in": _IN}
         text = "".join(marks[p.side].format(text=escape(p.text)) for p in folded(row.pieces))
         return f'<td colspan="2" style="{_CELL}">{text}</td>'
-    cells = ((row.before, _OUT), (row.after, _IN))
-    return "".join(
-        f'<td style="{_CELL}">{mark.format(text=escape(text)) if text else "–"}</td>' for text, mark in cells
-    )
+    return "".join(f'<td style="{_CELL}">{escape(text) if text else "–"}</td>' for text in (row.before, row.after))
 
 
 def adr_differences(ws: Workspace, adr: Adr) -> None:
