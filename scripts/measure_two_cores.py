@@ -66,7 +66,7 @@ def plan_of(requirements: Requirements) -> Plan:
         now=now,
     )
     bits = Hypothesis(
-        id="H-bits", statement="At 4 in flight vllm in full precision gives 3 times the tokens of llama-server in 4 bits.",
+        id="H-bits", statement="At 4 in flight vllm in fp32 gives 3 times the tokens of llama-server in 4 bits.",
         conditions=(parse_condition("vllm over llama-server-q4: output_tok_s >= 3 x at parallel-4 near 10 %"),),
         method="Same prompts and lengths; the precision differs and is declared.", depends_on=("H1",),
         if_rejected="Suspect the settings before the engine, and measure again.",
