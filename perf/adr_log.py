@@ -111,7 +111,7 @@ def report(url: str | None, adrs: int, edits: int) -> dict[str, Any]:
             "verify_log": timed(lambda: whole(store)),
             "export": timed(lambda: export_all(ws, Path(scratch) / "adr"), once=True),
         }
-        written = len(list((Path(scratch) / "adr").glob("*.md")))
+        written = len(list((Path(scratch) / "adr").glob("[0-9]*.md")))
         store.close()
     kept = all(seconds[name] < most for name, most in LIMITS_S.items())
     return {
