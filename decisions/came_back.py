@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from decisions.edits import Amended, Commented, ConditionAdded, ConditionRetired, Edit, ReviewMoved
+from decisions.edits import Amended, Commented, ConditionAdded, ConditionRetired, Edit, RecheckMoved, ReviewMoved
 from decisions.escaping import unescaped
 from decisions.madr_own import BELOW, comments_of, condition_from, named_parts, table_rows, warnings_of
 from decisions.madr_reader import MadrFile, read_madr
@@ -122,6 +122,9 @@ class _Asked:
                 yield ConditionAdded(**self.common, condition=flip)
             elif flip.retired and not stand[id].retired:
                 yield self._retired(id)
+            elif flip.recheck_on and flip == stand[id].model_copy(update={"recheck_on": flip.recheck_on}) != stand[id]:
+                why = str(self.common["reason"]) or "moved in the exported file"
+                yield RecheckMoved(**{**self.common, "reason": why}, condition=id, recheck_on=flip.recheck_on)
             elif flip.model_copy(update={"retired": stand[id].retired}) != stand[id]:
                 self.refused.append(f"flip condition {id} does not change once accepted: retire it, and add another.")
         for id in [c.id for c in self.base.active_conditions if c.id not in wanted and not stand[c.id].retired]:

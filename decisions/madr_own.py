@@ -20,6 +20,7 @@ from decisions.madr_reader import MadrFile, Part
 from decisions.madr_words import WORDS, Words, part_of
 from decisions.record import AdrText, Consequences, FlipCondition, Section
 from planner.errors import InputError
+from planner.faults import first_fault
 from planner.frozen import sha256_of
 
 MAIN = ("context", "drivers", "options", "outcome", "pros", "more")
@@ -201,14 +202,20 @@ def _conditions(block: list[Any]) -> tuple[FlipCondition, ...]:
 
 def condition_from(row: Mapping[str, Any]) -> FlipCondition:
     """A flip condition from its row in the block; raises InputError with its id."""
-    fields = {k: v for k, v in row.items() if k not in ("condition", "state")}
+    fields = {k: v for k, v in row.items() if k not in ("condition", "state", "forgotten")}
     try:
+        if "forgotten" in row:
+            return FlipCondition.model_validate({**fields, "forgotten": {"stored": json.loads(str(row["forgotten"]))}})
         if "condition" not in row:
             return FlipCondition.model_validate(fields)
         read = FlipCondition.from_line("read", str(row["condition"]))
         return FlipCondition.model_validate({**fields, "condition": read.condition})
     except InputError as e:
         raise InputError(e.what, where=f"flip condition {row.get('id')}", fix=e.fix) from None
+    except ValidationError as e:
+        raise InputError(first_fault(e), where=f"flip condition {row.get('id')}") from None
+    except ValueError:
+        raise InputError("what is kept of it is no JSON.", where=f"flip condition {row.get('id')}") from None
 
 
 def _evidence(markdown: str, block: list[Any]) -> tuple[dict[str, Any], ...]:

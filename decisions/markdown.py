@@ -23,6 +23,7 @@ from decisions.madr_words import WORDS, Language, Words
 from decisions.record import Adr, FlipCondition
 from planner.condition_line import EVERY_POINT
 from planner.conditions import Context
+from planner.frozen import canonical_json
 from planner.metrics import quantity
 
 EXPORT_SCHEMA = 1
@@ -219,6 +220,7 @@ def _condition(flip: FlipCondition, verdict: FlipVerdict | None) -> dict[str, ob
     fields = {
         "id": flip.id,
         "statement" if flip.manual else "condition": flip.in_words(),
+        "forgotten": canonical_json(flip.forgotten.stored) if flip.forgotten else "",
         "fires_when": flip.fires_when,
         "owner": flip.owner,
         "recheck_on": flip.recheck_on.isoformat() if flip.recheck_on else "",

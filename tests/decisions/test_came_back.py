@@ -121,3 +121,10 @@ def test_table_and_block_that_say_different_things_are_refused():
     )
     with pytest.raises(InputError, match="the table of conditions and the block say different things"):
         came_back(markdown, PROPOSED, PROPOSED, at=NOW, author="Kim")
+
+
+def test_a_re_check_of_an_accepted_decision_moves():
+    (edit,) = back(ACCEPTED, "| infrastructure | 2026-12-01 |", "| infrastructure | 2027-02-01 |").edits
+    assert (edit.kind, edit.condition, edit.recheck_on) == (
+        "recheck_moved", "engine-does-not-start", date(2027, 2, 1),
+    )  # fmt: skip

@@ -10,7 +10,7 @@ from decisions.madr_reader import read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import status_of
 from decisions.markdown import to_markdown
-from decisions.record import AdrText, Option, Section, Status, draft
+from decisions.record import AdrText, FlipCondition, Option, Section, Status, draft
 from planner.errors import InputError
 from tests.decisions.corpus import MADR_2, MADR_4, NYGARD, SHAPES
 from tests.decisions.made import text
@@ -131,3 +131,14 @@ def test_titles_of_all_sorts_come_back(title):
 
 def test_a_text_without_kept_parts_has_the_bytes_that_it_had_before_there_were_any():
     assert "kept" not in AdrText(title="t").model_dump(mode="json")
+
+
+def test_a_condition_on_a_metric_that_is_gone_comes_back_too():
+    stored = {
+        "id": "old",
+        "condition": {"metric": "no_such_metric", "comparison": "<=", "threshold": 3.0},
+        "owner": "K",
+    }
+    gone = FlipCondition.model_validate(stored)
+    adr = draft("01J0", "n", text().model_copy(update={"conditions": (gone,)}))
+    assert text_of(read_madr(to_markdown(adr))).text == adr.text
