@@ -45,6 +45,7 @@ from ui.diff_terminal import (
     requirements_asked,
     score_asked,
 )
+from ui.due_terminal import DUE_ARGUMENTS, DUE_EXAMPLE, REJUDGE_EXAMPLE, due_and_print, rejudge_and_print
 from ui.engine_terminal import print_score, score_json
 from ui.enter_terminal import ENTER_ARGUMENTS, ENTER_EXAMPLE, enter_and_print
 from ui.hypothesis_terminal import hypotheses_json, print_hypotheses
@@ -293,6 +294,16 @@ def compared(ask: Callable[[Workspace, argparse.Namespace], Diff]) -> Callable[[
     return run
 
 
+def adr_due(ws: Workspace, args: argparse.Namespace) -> int:
+    """Reviews and re-checks that are due by now or soon."""
+    return FAILS if due_and_print(ws, args) else OK
+
+
+def adr_rejudge(ws: Workspace, args: argparse.Namespace) -> int:
+    """Judge every condition again: a day passed, or a fact of the catalogue is another."""
+    return FAILS if rejudge_and_print(ws, args) else OK
+
+
 def adr_verify(ws: Workspace, args: argparse.Namespace) -> int:
     """The head hash of every ADR, and the first broken link where there is one."""
     broken = ws.store.adrs.verify()
@@ -386,6 +397,10 @@ COMMANDS: tuple[Command, ...] = (
             (*SEARCH_ARGUMENTS, ANY_CASE, JSON)),
     Command("adr graph", adr_graph, "what supersedes what and rests on what, in the DOT language", GRAPH_EXAMPLE,
             (*GRAPH_ARGUMENTS, ANY_CASE, JSON)),
+    Command("adr due", adr_due, "what somebody promised to look at; exit code 1 when a day is here or past",
+            DUE_EXAMPLE, (*DUE_ARGUMENTS, ANY_CASE, JSON)),
+    Command("adr rejudge", adr_rejudge, "judge every condition again, as from cron; exit code 1 when one fires",
+            REJUDGE_EXAMPLE, (ANY_CASE, JSON)),
     Command("adr verify", adr_verify, "check the hash chains; prints the head of each", "adr verify", ()),
     Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (
         ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),

@@ -382,6 +382,34 @@ def test_usage_names_line_and_field(run: Cli, tmp_path: Path) -> None:
     assert ran.err == "usage.csv, line 3: peak_in_flight 'many' is not a number.\n"
 
 
+def test_adr_due_fails_once_a_day_is_here(run: Cli, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("adr", "list")
+    accepted_adr(home)
+    assert run("adr", "due")[:2] == (0, "Nothing is due within 14 days.\n")
+    soon = run("adr", "due", "--within", "100")
+    assert soon.code == 0
+    assert "few-users" in soon.out
+    at = now() + timedelta(days=95)
+    monkeypatch.setattr("services.due.now", lambda: at)
+    ran = run("adr", "due", "--case", "nortia", "--json")
+    assert ran.code == 1
+    assert {(d["what"], d["condition"], d["days_left"]) for d in json.loads(ran.out)} >= {("re-check", "few-users", -5)}
+
+
+def test_adr_rejudge_says_what_days_changed(run: Cli, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("adr", "list")
+    accepted_adr(home)
+    assert run("adr", "rejudge")[:2] == (0, "Nothing changed.\n")
+    at = now() + timedelta(days=95)
+    for module in ("services.rejudging", "services.verdicts"):
+        monkeypatch.setattr(f"{module}.now", lambda: at)
+    ran = run("adr", "rejudge", "--case", "nortia")
+    assert ran.code == 0
+    assert "few-users" in ran.out
+    assert "the day of its re-check passed" in ran.out
+    assert run("adr", "rejudge", "--json").out == "[]\n"
+
+
 def test_adr_list_export_and_verify(run: Cli, home: Path, tmp_path: Path) -> None:
     assert "draft" in run("adr", "list", "--case", "nortia").out
     assert "No ADR has a number yet" in run("adr", "export", str(tmp_path / "adr")).out

@@ -23,8 +23,7 @@ def standing_duties(ws: Workspace, state: CaseState) -> None:
     listed = due_of(state.adrs, now().date())
     if listed:
         st.subheader(t("Due"))
-        for one in listed:
-            st.markdown(due_line(one))
+        st.markdown("\n".join(due_line(one) for one in listed))
         go_to("adr-log", t("Look, and say what was found:"))
 
 
