@@ -26,7 +26,7 @@ from planner.frozen import sha256_of
 MAIN = ("context", "drivers", "options", "outcome", "pros", "more")
 # Which heading each part of the third level stands under.
 BELOW = {"consequences": "outcome", "confirmation": "outcome", "sizing": "outcome", "conditions": "more",
-         "evidence": "more", "comments": "more", "machine": "more"}  # fmt: skip
+         "evidence": "more", "opinions": "more", "comments": "more", "machine": "more"}  # fmt: skip
 _NOTHING = Part(0, "", "", 0)
 SIDES = (("good", "pros"), ("neutral", "neutral"), ("bad", "cons"))
 _CELL = re.compile(r"(?<!\\)\|")

@@ -24,6 +24,10 @@ class Words(NamedTuple):
     more: str
     conditions: str
     evidence: str
+    opinions: str
+    approves: str
+    objects: str
+    answered: str
     comments: str
     machine: str
     good: str
@@ -56,7 +60,8 @@ WORDS: dict[Language, Words] = {
         context="Context and Problem Statement", drivers="Decision Drivers", options="Considered Options",
         outcome="Decision Outcome", consequences="Consequences", confirmation="Confirmation", sizing="Sizing",
         pros="Pros and Cons of the Options", more="More Information", conditions="What would change this decision",
-        evidence="Evidence", comments="Comments", machine="For machines", good="Good, because ",
+        evidence="Evidence", opinions="Approvals and objections", approves="approves", objects="objects",
+        answered="{who} answers", comments="Comments", machine="For machines", good="Good, because ",
         neutral="Neutral, because ", bad="Bad, because ", chosen='Chosen option: "', because='", because ', stop=".",
         accepted="Accepted by {who} on {day}.", review="To be reviewed by {day}.", supersedes="Supersedes",
         superseded_by="Superseded by",
@@ -71,7 +76,8 @@ WORDS: dict[Language, Words] = {
     "ja": Words(
         context="背景と課題", drivers="決定の要因", options="検討した選択肢", outcome="決定の結果",
         consequences="影響", confirmation="確認方法", sizing="規模の見積もり", pros="選択肢の長所と短所",
-        more="補足情報", conditions="この決定を覆す条件", evidence="根拠", comments="コメント", machine="機械向け",
+        more="補足情報", conditions="この決定を覆す条件", evidence="根拠", opinions="承認と異議",
+        approves="承認", objects="異議", answered="{who} の回答", comments="コメント", machine="機械向け",
         good="良い点: ", neutral="どちらでもない点: ", bad="悪い点: ", chosen="選んだ選択肢: 「",
         because="」、理由: ", stop="。", accepted="{day} に {who} が承認。", review="{day} までに見直す。",
         supersedes="置き換える決定:", superseded_by="置き換えた決定:",
@@ -100,7 +106,8 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "status": ("status", "状態"),
     "date": ("date",),
 }
-_OURS = ("sizing", "conditions", "evidence", "comments", "machine")  # understood only in a file that we wrote
+# Understood only in a file that we wrote.
+_OURS = ("sizing", "conditions", "evidence", "opinions", "comments", "machine")
 PARTS: dict[str, str] = {
     **{name: part for part, names in _ALIASES.items() for name in names},
     **{

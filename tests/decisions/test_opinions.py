@@ -8,7 +8,11 @@ import pytest
 
 from decisions.edits import Amended, edit_from_json, edit_to_json
 from decisions.lint import definition_of_done
+from decisions.madr_own import own_fields
+from decisions.madr_reader import read_madr
+from decisions.markdown import to_markdown
 from decisions.opinions import Approved, Objected, ObjectionAnswered, OpinionWithdrawn
+from decisions.record import AdrText
 from decisions.view import current, propose
 from planner.errors import NotAllowed
 from tests.decisions.made import NOW, context, nortia, text
@@ -66,3 +70,18 @@ def test_what_is_no_opinion_is_refused(edit, sentence):
 
 def test_they_read_back_as_they_were_written():
     assert edit_from_json(edit_to_json(OBJECTION)) == OBJECTION
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_they_stand_in_the_exported_file_and_do_not_change_the_text_that_is_read_back(language):
+    answer = ObjectionAnswered(at=LATER, author="Sato", objector="Lee", reason="one a quarter\n# is enough")
+    adr = current([*PROPOSED, Approved(at=LATER, author="*Kim*"), OBJECTION, answer])
+    written = to_markdown(adr, language=language)
+    why = "two releases a month are too many for us"
+    said = {
+        "en": f"* Lee, 2026-09-01, objects: {why} (Sato answers: one a quarter # is enough)",
+        "ja": f"* Lee, 2026-09-01, 異議: {why} (Sato の回答: one a quarter # is enough)",
+    }
+    assert said[language] in written.replace("\\", "")
+    assert r"\*Kim\*" in written
+    assert AdrText.model_validate(own_fields(read_madr(written))) == adr.text
