@@ -19,6 +19,7 @@ from db.jobs import FINAL, Job, JobState
 from db.verdicts import Cause
 from planner.errors import FliplineError, NotAllowed
 from services.evidence import take_in
+from services.plan_files import shipped_beside
 from services.rejudging import rejudge
 from services.verdicts import asked_conditions, case_state
 from services.workspace import ROOT, Workspace, now
@@ -59,7 +60,10 @@ def start_job(ws: Workspace, case: str, plan_sha256: str, author: str) -> Job:
     out = ws.jobs / job_id
     out.mkdir(parents=True)
     plan_file = out / "plan.yaml"
-    plan_file.write_bytes(ws.store.plans.get(plan_sha256).body)
+    stored = ws.store.plans.get(plan_sha256)
+    plan_file.write_bytes(stored.body)
+    for name, data in shipped_beside(stored.plan()).items():
+        (out / name).write_bytes(data)
     job = Job(
         id=job_id, case=case, plan_sha256=plan_sha256, out_dir=job_id, created_at=at, created_by=author, updated_at=at
     )

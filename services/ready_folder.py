@@ -6,12 +6,14 @@ import io
 import re
 import shlex
 import zipfile
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from decisions.escaping import code, inline
 from planner.container_words import USER_ID, run_words
 from planner.errors import InputError
 from planner.poc import Container, Launch, Plan, PlanCandidate
+from services.plan_files import shipped_beside
 
 PLAN, README = "plan.yaml", "README.md"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -28,12 +30,10 @@ Everything that this measurement needs beside the machine, the engines and the w
 | `plan.yaml` | candidates, contract, load points, stages, hypotheses; the instrument needs nothing else |
 {scripts}
 | `request.md`, `request.html` | the request for GPU time, one page to print and sign |
-
+{beside}
 ## On the box
 
-The instrument comes from Flipline's repository. For a box without network, `make gpu-kit ARCH=arm64 PLAN=plan.yaml`
-(or `ARCH=amd64`) there packs it with this plan and its Python packages into one archive; it needs a package index, the
-box does not. Unpack the archive on the box, follow its README up to step 3, and type the commands below there.
+{instrument}
 
     python -m bench doctor                          # what on this machine would spoil a measurement
     python -m bench check plan.yaml                 # every server starts and answers one request
@@ -46,17 +46,30 @@ words, to see it come up before the measurement; end it again before `bench run`
 {needs}"""
 
 
-def ready_folder(plan: Plan, body: bytes, request: dict[str, str]) -> dict[str, bytes]:
-    """Every file by its name: the plan as stored (`body`), scripts, `request` (texts by name) and the README.
+_FROM_REPOSITORY = """\
+The instrument comes from Flipline's repository: `pip install -r requirements-gpu.txt` there. A box without network gets
+it packed: choose the box's processor where this folder was made, or `make gpu-kit ARCH=arm64 PLAN=plan.yaml`."""
+_PACKED = """\
+The instrument lies here as `{name}`, with this plan and its Python packages: unpack it (`tar -xf`), follow its README
+up to step 3, and type the commands below there. It needs no network."""
+
+
+def ready_folder(
+    plan: Plan, body: bytes, request: dict[str, str], kit: Mapping[str, bytes] | None = None
+) -> dict[str, bytes]:
+    """Every file by its name: the plan as stored (`body`), scripts, README, `request` (texts) and `kit` (an archive).
 
     Raises InputError when a candidate's name would not be a file name of its own.
     """
+    beside = shipped_beside(plan)
     scripts = {f"start-{c.id}.sh": script(c) for c in plan.candidates if c.launch.command}
     readme = _TEXT.format(
         title=inline(plan.title), sha256=plan.sha256(), starts=plan.starts,
         scripts="\n".join(_row(c) for c in plan.candidates), needs=_needs(plan),
+        beside="".join(f"| `{name}` | named by the plan |\n" for name in beside),
+        instrument=_PACKED.format(name=next(iter(kit))) if kit else _FROM_REPOSITORY,
     )  # fmt: skip
-    files = {PLAN: body, README: readme.encode()}
+    files = {PLAN: body, README: readme.encode(), **beside, **(kit or {})}
     taken = sorted(files.keys() & scripts.keys() | scripts.keys() & request.keys())
     if taken:
         raise InputError("is the name of two files of the folder.", where=taken[0], fix="Rename the candidate.")
@@ -117,7 +130,7 @@ def _row(c: PlanCandidate) -> str:
 
 def _needs(plan: Plan) -> str:
     """Files that the plan names and this folder lacks."""
-    beside = sorted({p.file for p in plan.load_points if p.file})
+    beside = sorted({p.file for p in plan.load_points if p.file} - shipped_beside(plan).keys())
     beside += [f"{plan.tokenizer_dir}/tokenizer.json"] if plan.tokenizer_dir else []
     if not beside:
         return ""

@@ -13,8 +13,10 @@ from planner.plan_trim import Lost
 from planner.poc import Plan, plan_to_yaml
 from planner.requirements import Requirements
 from planner.units import format_duration
+from services.gpu_kit import PROCESSORS, gpu_kit
 from services.gpu_request import FORMS, Asking, as_html, as_markdown, gpu_request
 from services.plan_costs import DEFAULT_MBIT_S, cost_of
+from services.plan_files import shipped_beside
 from services.plans import AS_DERIVED, choices_of, draft_plan
 from services.ready_folder import ready_folder
 from services.verdicts import CaseState
@@ -29,6 +31,7 @@ PLAN_ARGUMENTS = (
     Argument("--cost", {"action": "store_true", "help": "minutes and tokens by candidate and load point instead"}),
     Argument("--folder", {"type": Path, "metavar": "DIR", "help": "the ready folder for the GPU box instead: plan, "
                           "start scripts, request, README"}),
+    Argument("--kit", {"choices": PROCESSORS, "help": "with --folder: the instrument too, packed for that processor"}),
     Argument("--request", {"choices": list(FORMS), "help": "the one-page request for GPU time instead"}),
     Argument("--price-per-hour", {"type": float, "metavar": "N", "help": "what an hour of the machine costs"}),
     Argument("--mbit-s", {"type": float, "default": DEFAULT_MBIT_S, "metavar": "N",
@@ -58,7 +61,8 @@ def write_plan(ws: Workspace, state: CaseState, r: Requirements, args: argparse.
     if args.folder:
         request = gpu_request(ws, r, found.plan, now().date(), asking)
         texts = {"request.md": as_markdown(request), "request.html": as_html(request)}
-        _write(args.folder, ready_folder(found.plan, found.body, texts))
+        kit = gpu_kit(args.kit, found.body, shipped_beside(found.plan)) if args.kit else None
+        _write(args.folder, ready_folder(found.plan, found.body, texts, kit))
         say(f"{args.folder}: {found.what}.")
         return
     body = found.body

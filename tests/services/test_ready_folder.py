@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
+from planner.loads import LoadPoint
 from planner.poc import Container, Launch, plan_from_yaml, plan_to_yaml
+from services.gpu_kit import gpu_kit
+from services.plan_files import shipped_beside
+from services.quality_set import SHIPPED_SET, shipped_quality_set
 from services.ready_folder import as_zip, ready_folder, script
 from tests.planner.planned import candidate, closed, plan
 
@@ -94,3 +98,24 @@ def test_a_server_to_attach_to_has_no_script_and_missing_files_are_told():
     assert "start-slow.sh" not in files
     assert "attached to at http://127.0.0.1:9000" in said
     assert "- `prompts.jsonl`" in said
+
+
+def test_the_packed_instrument_and_the_shipped_quality_set_come_along():
+    set_ = shipped_quality_set()
+    point = LoadPoint(name="quality", shape="quality", in_flight=1, quality_file=set_.file, file_sha256=set_.sha256,
+                      input_tokens=20, output_tokens=32, requests=set_.items, warmup_requests=0)  # fmt: skip
+    p = plan().model_copy(update={"load_points": (*plan().load_points, point)})
+    files = ready_folder(p, b"x", {}, {"flipline-gpu-kit-arm64.tar": b"packed"})
+    assert files[set_.file] == SHIPPED_SET.read_bytes()
+    assert files["flipline-gpu-kit-arm64.tar"] == b"packed"
+    said = files["README.md"].decode()
+    assert "`flipline-gpu-kit-arm64.tar`, with this plan" in said
+    assert f"| `{set_.file}` | named by the plan |" in said and "not in here" not in said
+    theirs = point.model_copy(update={"file_sha256": "0" * 64})  # their own set under the same name
+    assert shipped_beside(p.model_copy(update={"load_points": (theirs,)})) == {}
+
+
+def test_what_packing_says_is_the_sentence(monkeypatch):
+    monkeypatch.setattr("services.gpu_kit.sys.executable", "/bin/false")
+    with pytest.raises(InputError, match="the instrument cannot be packed: it said nothing"):
+        gpu_kit("arm64", b"", {})
