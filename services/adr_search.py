@@ -21,11 +21,12 @@ _NUMBER = re.compile(r"(?:adr-?)?0*(\d{1,6})", re.IGNORECASE)
 
 
 class Field(NamedTuple):
-    """A part of an ADR that is searched, and what a word in it counts."""
+    """A part of an ADR that is searched, what a word in it counts, its texts, and all of them as they are searched."""
 
     name: str
     weight: int
     texts: tuple[str, ...]
+    even: str
 
 
 class Hit(NamedTuple):
@@ -142,14 +143,14 @@ def find_adr(ws: Workspace, name: str) -> Adr:
 
 
 def excerpt(adr: Adr, words: str, around: int = 60) -> str:
-    """The best place where the first word stands, with some text around it; empty without words."""
+    """The best place outside the title where the first word stands, with some text around it; else empty."""
     for term in terms(words)[:1]:
-        for field in _fields(adr):
-            for text in field.texts:
-                shown = unicodedata.normalize("NFKC", " ".join(text.split()))
-                if m := re.search(re.escape(term), shown, re.IGNORECASE):
-                    begin, end = max(0, m.start() - around), m.end() + around
-                    return ("…" if begin else "") + shown[begin:end] + ("…" if end < len(shown) else "")
+        best = next((f for f in _indexed(adr)[1:] if term in f.even), None)
+        for text in best.texts if best else ():
+            shown = unicodedata.normalize("NFKC", " ".join(text.split()))
+            if m := re.search(re.escape(term), shown, re.IGNORECASE):
+                begin, end = max(0, m.start() - around), m.end() + around
+                return ("…" if begin else "") + shown[begin:end] + ("…" if end < len(shown) else "")
     return ""
 
 
@@ -174,7 +175,7 @@ def _hit(adr: Adr, asked: Sequence[str]) -> Hit | None:
     weight, where = 0, dict[str, None]()
     indexed = _indexed(adr)
     for term in asked:
-        best = next((f for f in indexed if term in f.texts[0]), None)
+        best = next((f for f in indexed if term in f.even), None)
         if best is None:
             return None
         weight += best.weight
@@ -193,13 +194,13 @@ def _indexed(adr: Adr) -> tuple[Field, ...]:
         return kept[1]
     if len(_INDEX) >= _LARGEST_INDEX:
         _INDEX.clear()
-    fields = tuple(Field(f.name, f.weight, (_even("\n".join(f.texts)),)) for f in _fields(adr))
+    fields = tuple(Field(name, weight, texts, _even("\n".join(texts))) for name, weight, texts in _parts(adr))
     _INDEX[adr.id] = adr, fields
     return fields
 
 
-def _fields(adr: Adr) -> tuple[Field, ...]:
-    """What is searched, the most telling first."""
+def _parts(adr: Adr) -> tuple[tuple[str, int, tuple[str, ...]], ...]:
+    """What is searched, with its weight, the most telling first: the title has to stay the first."""
     options = (part for o in adr.options for part in (o.title, o.summary, *o.pros, *o.neutral, *o.cons))
     people = (*adr.people.decided, *adr.people.consulted, *adr.people.informed, adr.accepted_by, *owners(adr))
     follows = adr.consequences
@@ -209,18 +210,18 @@ def _fields(adr: Adr) -> tuple[Field, ...]:
         for part in (c.id, c.statement, format_condition(c.condition) if c.condition else "", c.consequence)
     )
     return (
-        Field("title", 9, (adr.name, adr.title)),
-        Field("tags", 7, adr.tags),
-        Field("headline", 6, (adr.headline,)),
-        Field("chosen option", 5, (adr.chosen, adr.outcome)),
-        Field("options", 4, tuple(options)),
-        Field("conditions", 4, tuple(conditions)),
-        Field("drivers", 3, adr.drivers),
-        Field("context", 3, (adr.context,)),
-        Field("consequences", 3, (*follows.good, *follows.neutral, *follows.bad)),
-        Field("people", 3, people),
-        Field("confirmation", 2, (adr.confirmation, adr.evidence_absent)),
-        Field("comments", 1, tuple(part for c in adr.comments for part in (c.author, c.text))),
+        ("title", 9, (f"ADR-{adr.number:04d}" if adr.number else "", adr.title)),
+        ("tags", 7, adr.tags),
+        ("headline", 6, (adr.headline,)),
+        ("chosen option", 5, (adr.chosen, adr.outcome)),
+        ("options", 4, tuple(options)),
+        ("conditions", 4, tuple(conditions)),
+        ("drivers", 3, adr.drivers),
+        ("context", 3, (adr.context,)),
+        ("consequences", 3, (*follows.good, *follows.neutral, *follows.bad)),
+        ("people", 3, people),
+        ("confirmation", 2, (adr.confirmation, adr.evidence_absent)),
+        ("comments", 1, tuple(part for c in adr.comments for part in (c.author, c.text))),
     )
 
 
