@@ -16,7 +16,7 @@ from decisions.lint import Check, Finding, definition_of_done, lint
 from decisions.merge import Merged, Side, merge
 from decisions.record import Adr, AdrText, FlipCondition, SnapshotKind, Status, draft
 from planner.catalog_rows import CATALOG_SCHEMA
-from planner.conditions import STANDING
+from planner.conditions import STANDING, Kind
 from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json, sha256_of
 from planner.poc import PLAN_SCHEMA
@@ -24,6 +24,7 @@ from planner.weighting import RULES_VERSION
 from services.prefill import prefill
 from services.recounts import counted_for
 from services.rejudging import rejudge
+from services.replay import verdicts_as_given
 from services.scores import case_score
 from services.since import section
 from services.verdicts import CaseState, case_state, judge_adr
@@ -176,13 +177,13 @@ def accept(ws: Workspace, adr_id: str, author: str, seen: int | None = None, rea
                 raise NotAllowed(f"not everything is done: {open_checks[0]}", where=adr.name,
                                  fix="Complete the checklist first.")  # fmt: skip
         accepted = ws.store.adrs.accept(
-            adr_id, at=now(), author=by, reason=reason, seen=seen, snapshots=_decided_on(ws, state)
+            adr_id, at=now(), author=by, reason=reason, seen=seen, snapshots=_decided_on(ws, state, adr)
         )
         rejudge(ws, adr.case, Cause(kind="decision", says=f"{by} accepted the decision"))
         return accepted
 
 
-def _decided_on(ws: Workspace, state: CaseState) -> dict[SnapshotKind, bytes]:
+def _decided_on(ws: Workspace, state: CaseState, adr: Adr) -> dict[SnapshotKind, bytes]:
     """The exact bytes that a decision rests on, and what they were made with."""
     snapshots: dict[SnapshotKind, bytes] = {}
     if state.version:
@@ -192,10 +193,14 @@ def _decided_on(ws: Workspace, state: CaseState) -> dict[SnapshotKind, bytes]:
         snapshots["score"] = canonical_json(score.model_dump(mode="json")).encode()
     if state.stored_plan:
         snapshots["plan"] = state.stored_plan.body
-    stored = {s.evidence.id: s.body for s in ws.store.evidence.stored(state.case.id, kinds=STANDING)}
-    counted_again = [e for e in state.evidence if e.kind in STANDING and e.id not in stored]
-    bodies = [*stored.values(), *(canonical_json(e.model_dump(mode="json")) for e in counted_again)]
+    stored = ws.store.evidence.stored(state.case.id, kinds=STANDING)
+    then = {s.evidence.id: s.evidence for s in stored}
+    judged_by = (*STANDING, Kind.DOCUMENTED)
+    not_stored = [e for e in state.evidence if e.kind in judged_by and then.get(e.id) != e]  # read last, so they count
+    bodies = [*(s.body for s in stored), *(canonical_json(e.model_dump(mode="json")) for e in not_stored)]
     snapshots["evidence"] = f"[{','.join(bodies)}]".encode()
+    snapshots["verdicts"] = canonical_json(verdicts_as_given(state, adr)).encode()
+    snapshots["catalogue"] = canonical_json(ws.catalog.model_dump(mode="json")).encode()
     made_with = {
         "schemas": {
             "database": MIGRATIONS[-1].__name__, "plan": PLAN_SCHEMA, "bundle": BUNDLE_SCHEMA,

@@ -1,0 +1,81 @@
+"""Replay: the bytes of then under today's code give what was decided on, or say where they do not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from decisions.flips import from_template
+from planner.errors import NotAllowed
+from services import replay as module
+from services.arrivals import bring_in
+from services.decisions import begin_draft, open_adr, save
+from services.replay import replay
+from tests.bundle.made import POINT
+from tests.services.made import CASE, accepted, measured, small_plan, with_plan
+
+
+def test_a_decision_comes_out_as_it_was(shipped):
+    done = replay(shipped, accepted(shipped).id)
+    assert done.same
+    assert [(p.name, p.lacking) for p in done.parts] == [("score", ""), ("verdicts", "")]
+    assert done.today.differences == ()
+
+
+def test_what_arrives_later_changes_nothing_of_then(shipped, tmp_path):
+    adr = accepted(shipped)
+    with_plan(shipped, small_plan(POINT))
+    bring_in(shipped, CASE, measured(tmp_path / "run"), "Lee")
+    assert replay(shipped, adr.id).same
+
+
+def test_other_facts_of_today_are_told_apart_from_the_replay(shipped):
+    adr = accepted(shipped)
+    without = {k: e for k, e in shipped.catalog.engines.items() if k != "sglang"}
+    today = shipped._replace(catalog=shipped.catalog.model_copy(update={"engines": without}))
+    done = replay(today, adr.id)
+    assert done.same
+    assert (
+        any("SGLang" in (d.before or "") and d.after is None for d in done.today.differences) or done.today.differences
+    )
+
+
+def test_code_that_judges_otherwise_is_seen(shipped, monkeypatch):
+    adr = accepted(shipped)
+    honest = module.score
+
+    def other(*args, **kwargs):
+        found = honest(*args, **kwargs)
+        return found.model_copy(update={"favourite": "sglang"})
+
+    monkeypatch.setattr(module, "score", other)
+    done = replay(shipped, adr.id)
+    assert not done.same
+    (difference,) = done.parts[0].differences
+    assert (difference.before, difference.after) == ("vllm", "sglang")
+
+
+def test_verdicts_are_kept_with_the_decision(shipped):
+    adr = accepted(shipped)
+    sha256 = next(s.sha256 for s in adr.snapshots if s.kind == "verdicts")
+    kept = json.loads(shipped.store.snapshots.get(sha256))
+    # The imported first token of 8.13 s misses the 2 s that H4 asks; nothing else is measured.
+    assert kept["hypotheses"]["H4"]["state"] == "fails"
+    assert kept["hypotheses"]["H1"]["state"] == "unmeasured"
+    assert set(kept["flip conditions"]) == {c.id for c in adr.conditions}
+
+
+def test_a_condition_on_a_fact_of_the_catalogue_is_replayed_with_the_fact_of_then(shipped):
+    opened = open_adr(shipped, next(a.id for a in shipped.store.adrs.all()))
+    flip = from_template("not-maintained", candidate="vllm", owner="Lee", recheck_on=opened.adr.review_on)
+    save(shipped, opened, opened.adr.text.model_copy(update={"conditions": (*opened.adr.conditions, flip)}), "Lee")
+    adr = accepted(shipped)
+    sha256 = next(s.sha256 for s in adr.snapshots if s.kind == "verdicts")
+    assert json.loads(shipped.store.snapshots.get(sha256))["flip conditions"]["not-maintained"]["state"] == "armed"
+    assert replay(shipped, adr.id).same
+
+
+def test_what_was_never_accepted_has_nothing_to_replay(shipped):
+    with pytest.raises(NotAllowed, match="was never accepted"):
+        replay(shipped, begin_draft(shipped, CASE, "Kim").adr.id)
