@@ -73,7 +73,7 @@ def _in_short(state: CaseState) -> tuple[Block, ...]:
     found += _hypotheses(state)
     if state.plan_is_stale:
         found.append(Paragraph(t("The requirements changed after the plan was made."), tone="warning"))
-    seen = {e.kind.value for e in state.evidence if e.kind in SEEN}
+    seen = {f.kind.value for f in state.evidence.facts if f.kind in SEEN}
     if "simulated" in seen:
         text = t("Simulated figures come from the emulator. They test the instrument and decide nothing.")
         found.append(Paragraph(text, tone="warning"))

@@ -90,13 +90,6 @@ def _speeds(state: CaseState, r: Requirements) -> Iterator[Block]:
         yield Chart(title, shown.words, shown.chart, frame, "batch", in_flight, "ms", (asked,))
     if first.empty:
         yield Paragraph(t("Time to first token: not measured at a number of requests in flight."))
-    if not (speeds.empty and first.empty):
-        yield Paragraph(_legend(), tone="note")
-
-
-def _legend() -> str:
-    return t("Solid lines and filled points are measured or observed; dashed lines and hollow points are not. Bars: "
-             "range over starts and repeats.")  # fmt: skip
 
 
 def rates_section(state: CaseState) -> Section:

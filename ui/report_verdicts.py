@@ -9,16 +9,17 @@ from planner.conditions import Evidence
 from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
 from ui.report_parts import Block, Heading, Mark, Paragraph, Section, marked, table_of
 from ui.text import t
-from ui.verdicts_view import parts_frame, spoiled_in_words
+from ui.verdicts_view import figures_of, parts_frame, spoiled_in_words
 from ui.views import leaves
 from ui.words import metrics_in_words
 
 
 def verdicts_section(state: CaseState) -> Section:
     """A heading, a sentence, the figures and the consequence of each hypothesis, in the order of the plan."""
-    evidence = {e.id: e for e in state.evidence}
+    verdicts = judge_hypotheses(state)
+    evidence = figures_of(state, verdicts)
     runs = {r.sha256[:12]: r for r in state.runs}
-    blocks = (b for judged in judge_hypotheses(state) for b in _hypothesis(judged, evidence, runs))
+    blocks = (b for judged in verdicts for b in _hypothesis(judged, evidence, runs))
     return Section(t("Verdicts"), tuple(blocks))
 
 
