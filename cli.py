@@ -66,6 +66,7 @@ from ui.sizing_terminal import ASKED, EXPLAIN, SIZE_EXAMPLE, answer_json, print_
 from ui.terminal import Argument, as_json, read_text, say, table, you
 from ui.traffic_terminal import TRAFFIC_ARGUMENTS, TRAFFIC_EXAMPLE, read_and_print
 from ui.usage_terminal import USAGE_ARGUMENTS, USAGE_EXAMPLE, demand_asked, demand_json, print_demand
+from ui.verify_terminal import VERIFY_ARGUMENTS, VERIFY_EXAMPLE, verify_and_print
 
 OK, FAILS, BAD_INPUT = 0, 1, 2
 
@@ -306,18 +307,7 @@ def adr_rejudge(ws: Workspace, args: argparse.Namespace) -> int:
 
 def adr_verify(ws: Workspace, args: argparse.Namespace) -> int:
     """The head hash of every ADR, and the first broken link where there is one."""
-    broken = ws.store.adrs.verify()
-    for b in broken:
-        say(f"BROKEN {b}")
-    try:
-        adrs = ws.store.adrs.all()
-    except FliplineError:
-        adrs = ()  # an altered text cannot be read as an ADR; its link is named above
-    for a in adrs:
-        if ws.store.adrs.entries(a.id):
-            say(f"{ws.store.adrs.head(a.id)}  {a.id}  {a.name}")
-    say(f"{len(broken)} broken." if broken else "Every chain is whole.")
-    return FAILS if broken else OK
+    return OK if verify_and_print(ws, args) else FAILS
 
 
 def adr_export(ws: Workspace, args: argparse.Namespace) -> int:
@@ -401,7 +391,8 @@ COMMANDS: tuple[Command, ...] = (
             DUE_EXAMPLE, (*DUE_ARGUMENTS, ANY_CASE, JSON)),
     Command("adr rejudge", adr_rejudge, "judge every condition again, as from cron; exit code 1 when one fires",
             REJUDGE_EXAMPLE, (ANY_CASE, JSON)),
-    Command("adr verify", adr_verify, "check the hash chains; prints the head of each", "adr verify", ()),
+    Command("adr verify", adr_verify, "check the hash chains; prints the head of each", VERIFY_EXAMPLE,
+            (*VERIFY_ARGUMENTS, JSON)),
     Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (
         ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),
     Command("diff adr", compared(adr_asked), "two points of a decision's history, or two decisions",

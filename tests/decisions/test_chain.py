@@ -73,6 +73,22 @@ def test_a_cut_tail_is_found_only_against_a_known_head():
     assert verify([*entries, link("01J0", "d", entries[-1])], known_head=head(entries)) is None
 
 
+def test_a_well_formed_addition_is_found_when_nothing_may_come_after_the_known_head():
+    entries = chain_of(["a", "b", "c"])
+    longer = [*entries, link("01J0", "d", entries[-1])]
+    assert verify(entries, known_head=head(entries), nothing_after=True) is None
+    assert verify(longer, known_head=head(entries), nothing_after=True).seq == 4
+    assert verify(longer, known_head=GENESIS, nothing_after=True).seq == 1
+    assert verify([], known_head=GENESIS, nothing_after=True) is None
+
+
+def test_a_record_that_was_written_anew_from_an_edit_on_is_found_only_against_a_known_head():
+    entries = chain_of(["a", "b", "c"])
+    anew = [entries[0], second := link("01J0", "B", entries[0]), link("01J0", "c", second)]
+    assert verify(anew) is None
+    assert "not in the log" in verify(anew, known_head=head(entries)).why
+
+
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_a_single_flipped_bit_in_a_body_is_found(where):
     entries = chain_of(["aaa", "bbb", "ccc"])
