@@ -21,7 +21,9 @@ from services.workspace import Workspace, now
 
 A_DAY_PASSED = Cause(kind="date", says="days passed")
 EXPIRED = Cause(kind="date", says="what it rested on grew older than allowed")
+FORGOTTEN = Cause(kind="unknown", says="what it asks for can no longer be measured")
 RECHECK_PASSED = Cause(kind="date", says="the day of its re-check passed")
+_OF_STATE = {"expired": EXPIRED, "unmeasurable": FORGOTTEN}  # where nothing else happened
 
 
 class Changed(NamedTuple):
@@ -101,9 +103,8 @@ class _Why(NamedTuple):
             return self._of_figures(new)
         if row.overdue and before and not before.overdue:
             return RECHECK_PASSED
-        if self.because == A_DAY_PASSED and row.state == "expired":
-            return EXPIRED
-        return self.because
+        of_state = _OF_STATE.get(row.state) if self.because == A_DAY_PASSED else None
+        return of_state or self.because
 
     def _of_figures(self, new: list[Evidence]) -> Cause:
         found = tuple(dict.fromkeys(self.runs[e.source].sha256 for e in new if e.source in self.runs))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from decisions.flips import from_template
 from decisions.record import Status
+from planner import metrics
 from services.decisions import open_adr, save
+from services.flip_edits import add_condition
 from services.verdicts import case_state
-from services.workspace import Workspace, open_workspace
+from services.workspace import Workspace, now, open_workspace
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
 
@@ -112,3 +116,20 @@ def test_what_is_due_and_a_silent_webhook_are_on_the_overview(full: Workspace, l
     said = text(launch("overview"))
     assert "The webhook at chat.example has not taken a message since 2026-11-30 08:00 UTC: it does not answer." in said
     assert "secret" not in said
+
+
+def test_a_condition_on_a_metric_that_is_gone_is_shown_with_its_stored_line(
+    full: Workspace, launch: Launch, monkeypatch
+) -> None:
+    ws = open_workspace(full.home)
+    adr = next(a for a in case_state(ws, "nortia").adrs if a.status is Status.ACCEPTED)
+    flip = from_template("slow-start", candidate="vllm", owner="Kim", recheck_on=now().date() + timedelta(days=30))
+    add_condition(ws, adr.id, flip, "Kim", "we scale now")
+    ws.store.close()
+    monkeypatch.delitem(metrics.METRICS, "startup_s")
+    monkeypatch.delitem(metrics._BY_NAME, "startup_s")
+    for url in ("adr-log", "decision", "overview"):
+        app = launch(url)
+        assert not app.exception
+    said = text(launch("adr-log")).replace("\\", "")
+    assert "no longer exists. It was stored as 'vllm: start-up ≤ 300'." in said
