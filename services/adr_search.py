@@ -12,10 +12,10 @@ from decisions.flips import FlipState
 from decisions.record import Adr, Status
 from planner.condition_line import format_condition
 from planner.errors import UnknownName
+from services.due import due_of
 from services.workspace import Workspace, now
 
 Flips = Literal["fired", "near"]
-_OPEN = (Status.PROPOSED, Status.ACCEPTED)
 _TERM = re.compile(r'"([^"]*)"|(\S+)')
 _NUMBER = re.compile(r"(?:adr-?)?0*(\d{1,6})", re.IGNORECASE)
 
@@ -95,14 +95,13 @@ def found_in(adrs: Iterable[Adr], wanted: Wanted, near: frozenset[str] = frozens
 
 def near_ids(ws: Workspace) -> frozenset[str]:
     """ADRs in force with a condition that was near when it was judged last."""
-    found = set()
-    for case in {a.case for a in ws.store.adrs.all() if a.status is Status.ACCEPTED}:
-        last: dict[tuple[str, str], str] = {}
-        for j in ws.store.verdicts.history(case):
-            if j.adr:
-                last[j.adr, j.condition] = j.state
-        found |= {adr for (adr, _), state in last.items() if state == FlipState.NEAR}
-    return frozenset(found)
+    adrs = {a.id: a for a in ws.store.adrs.all(status=Status.ACCEPTED)}
+    return frozenset(
+        adr
+        for case in {a.case for a in adrs.values()}
+        for (adr, condition), judged in ws.store.verdicts.latest(case).items()
+        if adr in adrs and judged.state == FlipState.NEAR and not adrs[adr].condition(condition).retired
+    )
 
 
 def choices(adrs: Iterable[Adr]) -> Choices:
@@ -126,9 +125,8 @@ def waits(adr: Adr) -> bool:
 
 
 def due_on(adr: Adr) -> date | None:
-    """The first day on which somebody has to look again: the review, or a condition's re-check; None once closed."""
-    days = (adr.review_on, *(c.recheck_on for c in adr.active_conditions))
-    return min((d for d in days if d), default=None) if adr.status in _OPEN else None
+    """The first day on which somebody promised to look again; None once it is closed."""
+    return next((d.on for d in due_of((adr,), date.max, 0)), None)
 
 
 def find_adr(ws: Workspace, name: str) -> Adr:
@@ -155,7 +153,6 @@ def excerpt(adr: Adr, words: str, around: int = 60) -> str:
 
 
 def _passes(adr: Adr, wanted: Wanted, near: frozenset[str]) -> bool:
-    due = due_on(adr) if wanted.due else None
     return all((
         wanted.case is None or adr.case == wanted.case,
         wanted.status is None or adr.status is wanted.status,
@@ -163,7 +160,7 @@ def _passes(adr: Adr, wanted: Wanted, near: frozenset[str]) -> bool:
         wanted.owner is None or wanted.owner in owners(adr),
         wanted.flips != "fired" or waits(adr),
         wanted.flips != "near" or adr.id in near,
-        wanted.due is None or (due is not None and due <= wanted.due),
+        wanted.due is None or bool(due_of((adr,), wanted.due, 0)),
         wanted.year is None or (adr.accepted_at is not None and adr.accepted_at.year == wanted.year),
     ))  # fmt: skip
 
