@@ -57,6 +57,11 @@ class Store:
         with self._database.write():
             yield
 
+    @property
+    def in_transaction(self) -> bool:
+        """This thread is inside `transaction`: what it reads may yet be undone."""
+        return self._database.in_transaction
+
     def when_undone(self, action: Callable[[], None]) -> None:
         """Have `action` called if the open transaction is undone; it removes what was put beside the database."""
         self._database.when_undone(action)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from bundle.manifest import Manifest
 from db.calibrations import CalibrationChoice
-from db.cases import Case
+from db.cases import Case, RequirementsVersion
 from db.evidence import StoredEvidence
+from db.store import Store
 from planner.calibration import SHOWN, Calibration, MeasuredPoint, Setting, calibrate
 from planner.capacity import SizingSettings, throughput_inputs
 from planner.catalog import Catalog
@@ -33,6 +35,19 @@ LARGEST_BATCH = 4096  # of planner.throughput.MeasuredRatio
 # Words of a driver's device name that say nothing about which device it is.
 SILENT_WORDS = frozenset({"nvidia", "amd", "geforce", "tesla", "instinct", "generation", "edition", "gpu", "sxm",
                           "sxm4", "sxm5", "hbm2", "hbm2e", "hbm3", "hbm3e"})  # fmt: skip
+
+
+class _Held(NamedTuple):
+    """What the runs of a case gave, and all that it was made from."""
+
+    catalog: Catalog
+    requirements: str
+    revision: int
+    found: tuple[MeasuredPoint | PassedOver, ...]
+
+
+# By store and case: a page asks for the calibration several times, and every case of the workspace has a part in it.
+_HELD: WeakKeyDictionary[Store, dict[str, _Held]] = WeakKeyDictionary()
 
 
 def calibration(ws: Workspace) -> Calibration:
@@ -82,11 +97,27 @@ def setting_of(catalog: Catalog, r: Requirements, plan: ModelPlan, hardware: Har
     )  # fmt: skip
 
 
-def _of_case(ws: Workspace, case: Case) -> Iterator[MeasuredPoint | PassedOver]:
-    """Every median time per token of a case, as a point or as the reason why it is none."""
+def _of_case(ws: Workspace, case: Case) -> tuple[MeasuredPoint | PassedOver, ...]:
+    """As `_read_case`, read again only when a figure, the requirements or the catalogue are others.
+
+    Inside an open transaction it is always read, since that may be undone.
+    """
     version = ws.store.cases.current_requirements(case.id)
     if version is None:
-        return
+        return ()
+    if ws.store.in_transaction:
+        return tuple(_read_case(ws, case, version))
+    of_store, revision = _HELD.setdefault(ws.store, {}), ws.store.evidence.revision(case.id)
+    held = of_store.get(case.id)
+    if held and held.catalog is ws.catalog and (held.requirements, held.revision) == (version.sha256, revision):
+        return held.found
+    found = tuple(_read_case(ws, case, version))
+    of_store[case.id] = _Held(ws.catalog, version.sha256, revision, found)
+    return found
+
+
+def _read_case(ws: Workspace, case: Case, version: RequirementsVersion) -> Iterator[MeasuredPoint | PassedOver]:
+    """Every median time per token of a case, as a point or as the reason why it is none."""
     requirements = version.requirements()
     # Starts of one plan share their loads, and the formulas cost more than reading the figures.
     inputs_of = cache(partial(_inputs, ws.catalog, requirements))

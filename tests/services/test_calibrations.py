@@ -104,6 +104,22 @@ def test_a_point_is_taken_out_with_a_reason_and_put_back(two):
     assert [(c.used, c.author) for c in two.ws.store.calibrations.all()] == [(False, "Lee"), (True, "Kim")]
 
 
+def test_runs_are_read_again_only_when_something_is_another(two):
+    def points(ws):
+        return [p for g in calibration(ws).groups for p in g.points]
+
+    before, case = points(two.ws), two.ws.store.cases.get("two-cores")
+    assert all(a is b for a, b in zip(before, points(two.ws), strict=True))
+    with pytest.raises(RuntimeError), two.ws.store.transaction():
+        figure = next(e for e in two.ws.store.evidence.of_case(case.id, metric="tpot_ms") if e.statistic == "p50")
+        two.ws.store.evidence.add(case.id, [figure.model_copy(update={"id": "another"})])
+        assert len(calibration(two.ws).passed_over) == 8  # it came without a bundle; seven were passed over before
+        raise RuntimeError
+    assert len(calibration(two.ws).passed_over) == 7
+    other = two.ws._replace(catalog=two.ws.catalog.model_copy())
+    assert points(other) == before and points(other)[0] is not before[0]
+
+
 def test_nobody_and_no_reason_change_nothing(two):
     chosen = group(two.ws, "vllm", "1").points[0].id
     with pytest.raises(InputError, match="nobody is named"):
