@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -63,15 +64,26 @@ def wait_until_healthy(url: str, app: subprocess.Popen[bytes]) -> None:
             with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
                 return
         except (urllib.error.URLError, OSError):
-            continue
+            time.sleep(0.05)
+
+
+# The page has a heading, its script has ended, no part of it is awaited, and nothing was drawn for 300 ms: a click is
+# answered within that time, and a chart is drawn after its script has ended.
+SETTLED = """() => new Promise((done) => {
+  const ready = () => document.querySelector('h1') && !document.querySelector('[data-testid="stSkeleton"]') &&
+    document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
+  let quiet;
+  const wait = () => { clearTimeout(quiet); quiet = setTimeout(() => ready() ? end() : wait(), 300); };
+  const drawing = new MutationObserver(wait);
+  const end = () => { drawing.disconnect(); done(true); };
+  drawing.observe(document, {attributes: true, characterData: true, childList: true, subtree: true});
+  wait();
+})"""
 
 
 def settle(page: Page) -> None:
     """Wait until the script has run and charts are drawn."""
-    page.wait_for_selector("h1", timeout=60_000)
-    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000)
-    page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')", timeout=60_000)
-    page.wait_for_timeout(600)
+    page.wait_for_function(SETTLED, timeout=60_000)
 
 
 def main() -> None:

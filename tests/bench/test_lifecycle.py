@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -48,7 +49,7 @@ def at_a_terminal() -> None:
 def wait_until(true: Callable[[], bool], running: subprocess.Popen[bytes] | None = None) -> None:
     while not true():
         assert running is None or running.poll() is None
-        os.sched_yield()
+        time.sleep(0.01)  # what is waited for needs the processor
 
 
 def standing(out: Path) -> dict[str, object]:
@@ -247,7 +248,7 @@ def test_a_budget_is_shared_by_the_candidates_and_what_it_cost_is_said(tmp_path:
 
     async def use(emulator: Emulator) -> tuple[RunResult, RunResult]:
         made = plan(candidate(emulator.port, name="a"), candidate(emulator.port, name="b"), points=points,
-                    budget_min=0.06)  # fmt: skip
+                    budget_min=0.1)  # fmt: skip
         return await run_plan(made, tmp_path), await run_plan(made, tmp_path)
 
     first, again = with_emulator(FAST, use)
@@ -256,9 +257,9 @@ def test_a_budget_is_shared_by_the_candidates_and_what_it_cost_is_said(tmp_path:
         manifest = open_bundle(folder)
         (repeat,) = manifest.repeats
         assert (repeat.load_point, repeat.status) == ("long", "stopped")
-        assert repeat.stop_reason == "the run's budget of 0.06 min was used up"
+        assert repeat.stop_reason == "the run's budget of 0.1 min was used up"
         assert repeat.ok > 0
         assert f"{folder.name}: budget: the time of the run was up before never." in first.notes
-    # 3.6 s for two bundles: half of it for the first, and what is left for the second.
-    assert sum(open_bundle(b).repeats[0].duration_s for b in first.bundles) < 4.0
+    # 6 s for two bundles: half of it for the first, and what is left for the second.
+    assert sum(open_bundle(b).repeats[0].duration_s for b in first.bundles) < 6.4
     assert again == first

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
@@ -24,6 +26,9 @@ from tests.bundle.made import bundle
 from ui.registry import BY_URL
 
 Launch = Callable[[str], AppTest]
+# Every AppTest searches the metadata of all installed packages for components, which takes a third of its time; a running
+# app does so once.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture
