@@ -26,8 +26,8 @@ from tests.bundle.made import bundle
 from ui.registry import BY_URL
 
 Launch = Callable[[str], AppTest]
-# Every AppTest searches the metadata of all installed packages for components, which takes a third of its time; a running
-# app does so once.
+# Every AppTest searches the metadata of all installed packages for components, a third of its time; a running app does
+# so once.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
