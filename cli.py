@@ -19,7 +19,6 @@ from services.calibrations import calibration
 from services.catalog_check import check_catalog
 from services.comparison import comparison, pairs
 from services.diffs import Diff
-from services.exporting import export_all
 from services.hypotheses import view as hypotheses_view
 from services.launches import Weights, start
 from services.model_reading import find
@@ -34,6 +33,20 @@ from services.typed_question import question_of
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
 from services.what_if import answer, case_answers
 from services.workspace import Workspace, home_folder, now, open_workspace
+from ui.adr_terminal import (
+    CHECK_ARGUMENTS,
+    CHECK_EXAMPLE,
+    EXPORT_ARGUMENTS,
+    EXPORT_EXAMPLE,
+    IMPORT_ARGUMENTS,
+    IMPORT_EXAMPLE,
+    REPLAY_ARGUMENTS,
+    REPLAY_EXAMPLE,
+    check_and_print,
+    export_and_print,
+    import_and_print,
+    replay_and_print,
+)
 from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_comparison
 from ui.database_terminal import DATABASE_COMMANDS
 from ui.diff_terminal import (
@@ -270,7 +283,11 @@ def adr_list(ws: Workspace, args: argparse.Namespace) -> int:
     slugs = {c.id: c.slug for c in ws.store.cases.all()}
     case = ws.store.cases.get(args.case).id if args.case else None
     rows = [(slugs[a.case], a.name, a.status.value, a.title, a.headline) for a in ws.store.adrs.all(case=case)]
-    table("Decisions", ("case", "adr", "status", "title", "headline"), rows)
+    columns = ("case", "adr", "status", "title", "headline")
+    if args.json:
+        as_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        table("Decisions", columns, rows)
     return OK
 
 
@@ -311,14 +328,18 @@ def adr_verify(ws: Workspace, args: argparse.Namespace) -> int:
 
 
 def adr_export(ws: Workspace, args: argparse.Namespace) -> int:
-    """Write every ADR with a number as MADR 4 Markdown."""
-    case = ws.store.cases.get(args.case).id if args.case else None
-    written = export_all(ws, args.folder, case)
-    for path in written:
-        say(str(path))
-    if not written:
-        say("No ADR has a number yet: one is given when it is accepted.")
-    return OK
+    """Decisions as Markdown into a folder, or the log as JSON; 1 when a hand edit stands in the way."""
+    return OK if export_and_print(ws, args) else FAILS
+
+
+def adr_import(ws: Workspace, args: argparse.Namespace) -> int:
+    """Decisions of a folder into a case, hand edits back into their records; 1 when a file did not come in."""
+    return OK if import_and_print(ws, args) else FAILS
+
+
+def adr_replay(ws: Workspace, args: argparse.Namespace) -> int:
+    """Score and verdicts from what was kept with a decision; 1 when something comes out otherwise."""
+    return OK if replay_and_print(ws, args) else FAILS
 
 
 def catalog_check(args: argparse.Namespace) -> bool:
@@ -382,7 +403,7 @@ COMMANDS: tuple[Command, ...] = (
             (CASE, *USAGE_ARGUMENTS, JSON)),
     Command("traffic", traffic, "what a request log says: lengths, rates, bursts, in flight; a trace to replay",
             TRAFFIC_EXAMPLE, (*TRAFFIC_ARGUMENTS, JSON)),
-    Command("adr list", adr_list, "all decisions with their status", "adr list --case nortia", (ANY_CASE,)),
+    Command("adr list", adr_list, "all decisions with their status", "adr list --case nortia", (ANY_CASE, JSON)),
     Command("adr search", adr_search, "decisions by words and filters; exit code 1 when there is none", SEARCH_EXAMPLE,
             (*SEARCH_ARGUMENTS, ANY_CASE, JSON)),
     Command("adr graph", adr_graph, "what supersedes what and rests on what, in the DOT language", GRAPH_EXAMPLE,
@@ -393,8 +414,12 @@ COMMANDS: tuple[Command, ...] = (
             REJUDGE_EXAMPLE, (ANY_CASE, JSON)),
     Command("adr verify", adr_verify, "check the hash chains; prints the head of each", VERIFY_EXAMPLE,
             (*VERIFY_ARGUMENTS, JSON)),
-    Command("adr export", adr_export, "write MADR 4 Markdown of all numbered ADRs", "adr export docs/adr", (
-        ANY_CASE, Argument("folder", {"type": Path, "metavar": "DIR", "help": "where the files go"}))),
+    Command("adr export", adr_export, "MADR 4 Markdown with an index and charts into a folder, or the log as JSON",
+            EXPORT_EXAMPLE, EXPORT_ARGUMENTS),
+    Command("adr import", adr_import, "bring in MADR or Nygard files, hand-edited exports, or a log as JSON",
+            IMPORT_EXAMPLE, (*IMPORT_ARGUMENTS, BY)),
+    Command("adr replay", adr_replay, "score and verdicts again from what was kept; exit code 1 when something differs",
+            REPLAY_EXAMPLE, REPLAY_ARGUMENTS),
     Command("diff adr", compared(adr_asked), "two points of a decision's history, or two decisions",
             "diff adr 2 --against 1", (*DIFF_ADR, JSON)),
     Command("diff requirements", compared(requirements_asked), "two versions, and what the change invalidates",
@@ -404,7 +429,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("diff plan", compared(plan_asked), "two stored plans, by the beginning of their hash",
             "diff plan --case nortia", (CASE, *VERSIONS, JSON)),
 )  # fmt: skip
-GROUPS = {"adr": "list, search, verify and export decisions", "catalog": "check the facts and own entries",
+GROUPS = {"adr": "list, search, check, verify, export, import and replay decisions",
+          "catalog": "check the facts and own entries",
           "db": "check the database, or move to another", "diff": "any two versions of a decision or its grounds",
           "model": "own models of the catalogue"}  # fmt: skip
 
@@ -426,6 +452,8 @@ def parser() -> argparse.ArgumentParser:
         _add(groups[group] if group else commands, word, c.help, c.example, c.arguments).set_defaults(run=c.run)
     check = _add(groups["catalog"], "check", "whether facts and own entries can be read, and how old", "catalog check")
     check.set_defaults(run=None, of_home=catalog_check)
+    _add(groups["adr"], "check", "lint decisions, and judge exported ones against bundles without a database",
+         CHECK_EXAMPLE, CHECK_ARGUMENTS).set_defaults(run=None, of_home=check_and_print)  # fmt: skip
     for word, run, what, example, arguments in DATABASE_COMMANDS:
         _add(groups["db"], word, what, example, arguments).set_defaults(run=None, of_home=run)
     return top
