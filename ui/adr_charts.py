@@ -29,7 +29,7 @@ def charts_of(state: CaseState, adr: Adr) -> Sequence[Drawn]:
 
 def _speed(state: CaseState, r: Requirements) -> Drawn | None:
     frame = speed_frame(state)
-    users = frame[frame.metric == "user_tok_s"]
+    users = frame if frame.empty else frame[frame.metric == "user_tok_s"]
     if users.empty:
         return None
     chart = against_concurrency(
@@ -41,7 +41,7 @@ def _speed(state: CaseState, r: Requirements) -> Drawn | None:
 
 def _first_token(state: CaseState, r: Requirements) -> Drawn | None:
     frame = ttft_frame(state)
-    asked = frame[frame.statistic == f"p{r.ttft_percentile}"]
+    asked = frame if frame.empty else frame[frame.statistic == f"p{r.ttft_percentile}"]
     if asked.empty:
         return None
     chart = against_concurrency(
