@@ -21,6 +21,7 @@ from services.scores import case_score
 from services.workspace import Workspace
 
 TODAY = "today"
+_OTHERS = ("supersedes", "superseded by")  # fields that name other decisions by their id
 # What an ADR is called by, what only repeats the point in time that is chosen, and hashes, which are shortened.
 _NOT_COMPARED = ("id", "case", "updated_at", "snapshots")
 
@@ -65,14 +66,14 @@ def adr_diff(ws: Workspace, adr_id: str, before: str, after: str) -> Diff:
     sides = _chosen(versions, before, "edit"), _chosen(versions, after, "edit")
     a, b = (_adr_at(ws, adr_id, int(v.key)) for v in sides)
     stored = differences(_snapshots(a), _snapshots(b))
-    return Diff(*sides, (*differences(a, b, without=_NOT_COMPARED), *stored))
+    return Diff(*sides, (*_named(ws, differences(a, b, without=_NOT_COMPARED)), *stored))
 
 
 def adr_against(ws: Workspace, adr_id: str, older_id: str) -> Diff:
     """What an ADR says otherwise than another one, such as the one that it supersedes; both as they stand."""
     old, new = ws.store.adrs.get(older_id), ws.store.adrs.get(adr_id)
     sides = (Version(a.id, a.name, a.accepted_at, a.accepted_by) for a in (old, new))
-    return Diff(*sides, differences(old.text, new.text, without=("snapshots",)))
+    return Diff(*sides, differences(old.text, new.text, without=("snapshots", "supersedes")))
 
 
 def requirements_versions(ws: Workspace, case: str) -> tuple[Version, ...]:
@@ -161,6 +162,18 @@ def _adr_at(ws: Workspace, adr_id: str, n: int) -> Adr:
     for edit in ws.store.adrs.edits(adr_id)[:n]:
         view = apply(view, edit)
     return view or ws.store.adrs.get(adr_id)
+
+
+def _named(ws: Workspace, rows: Sequence[Difference]) -> tuple[Difference, ...]:
+    """The same with other decisions by their name instead of their id."""
+    names = {a.id: a.name for a in ws.store.adrs.all()} if any(r.path[0] in _OTHERS for r in rows) else {}
+
+    def said(text: str | None) -> str | None:
+        return text and "\n".join(names.get(line, line) for line in text.splitlines())
+
+    return tuple(
+        r._replace(before=said(r.before), after=said(r.after)) if r.path[0] in _OTHERS else r for r in rows
+    )  # fmt: skip
 
 
 def _snapshots(adr: Adr) -> dict[str, dict[str, str]]:

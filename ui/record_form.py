@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from decisions.record import Adr
-from services.adr_form import lines
+from services.adr_form import lines, names
 from ui.parts import kind_badge, plain
 from ui.text import t
 from ui.words import in_words
@@ -24,6 +24,7 @@ def record_form(adr: Adr, key: str) -> dict[str, Any]:
 
     title = line(t("Title"), adr.title, "title")
     headline = line(t("Headline: one sentence for people"), adr.headline, "headline")
+    tags = line(t("Tags, separated by commas"), ", ".join(adr.tags), "tags")
     context = area(t("Context and problem"), adr.context, "context", 160)
     left, right = st.columns(2)
     with left:
@@ -74,7 +75,7 @@ def record_form(adr: Adr, key: str) -> dict[str, Any]:
         "fields": {
             "title": title, "headline": headline, "context": context, "drivers": lines(drivers),
             "chosen": chosen, "outcome": outcome, "confirmation": confirmation, "evidence_absent": absent,
-            "review_on": review,
+            "review_on": review, "tags": tuple(dict.fromkeys(names(tags))),
         },
         "good": good, "neutral": neutral, "bad": bad,
         "decided": decided, "consulted": consulted, "informed": informed,

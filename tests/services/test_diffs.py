@@ -21,7 +21,7 @@ from services.diffs import (
 )
 from services.plans import draft_plan, save_plan
 from services.workspace import Workspace
-from tests.services.made import CASE, accepted, superseding
+from tests.services.made import CASE, accepted, decide, superseding
 
 
 def rows(diff) -> dict[str, tuple[str | None, str | None]]:
@@ -61,8 +61,14 @@ def test_a_successor_is_compared_with_what_it_supersedes(shipped: Workspace) -> 
     old = accepted(shipped)
     found = rows(adr_against(shipped, superseding(shipped, old), old.id))
     assert found["title"] == (old.title, f"Revisit: {old.title}")
-    assert found["supersedes"] == (None, old.id)
-    assert "status" not in found
+    assert "status" not in found and "supersedes" not in found
+
+
+def test_another_decision_is_called_by_its_name(shipped: Workspace) -> None:
+    old = accepted(shipped)
+    decide(shipped, superseding(shipped, old))
+    found = rows(adr_diff(shipped, old.id, "3", "4"))
+    assert found == {"status": ("accepted", "superseded"), "superseded by": (None, "ADR-0002")}
 
 
 def test_requirements_say_what_a_change_of_them_leaves_behind(shipped: Workspace) -> None:
