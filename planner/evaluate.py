@@ -40,12 +40,18 @@ def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Contex
 
 def seen_for(*conditions: Condition) -> tuple[str, ...]:
     """Metrics whose figures the verdicts of some conditions name."""
-    return tuple(dict.fromkeys((*(c.metric for c in conditions), *sorted(BESIDE_A_RATIO))))
+    return tuple(dict.fromkeys((*(_figures(c) for c in conditions), *sorted(BESIDE_A_RATIO))))
+
+
+def _figures(condition: Condition) -> str:
+    """The metric whose figures decide a condition: its own, or the one that it is worked out from."""
+    return condition.of.spread_of or condition.metric
 
 
 def _looked_at(condition: Condition, point: str | None, known: Known) -> list[Evidence]:
     """The figures that a condition can turn on, by id: a ratio also looks at what each side holds and how well."""
-    found = known.at(condition.metric, point) if point else known.of_metric(condition.metric)
+    metric = _figures(condition)
+    found = known.at(metric, point) if point else known.of_metric(metric)
     if condition.over:
         own = found if condition.metric not in BESIDE_A_RATIO else []
         found = own + known.of_metric(*BESIDE_A_RATIO)

@@ -33,6 +33,15 @@ def test_without_evidence_it_is_unmeasured_and_says_which_run_would_decide():
     assert "a run of vllm at peak would decide it" in v.sentence
 
 
+def test_a_spread_over_starts_is_judged_by_the_figures_of_each_start():
+    """27,000, 27,504 and 27,100 tokens: 504 / 27,504 = 1.8 %."""
+    capacity = {"metric": "kv_capacity_tokens", "unit": "tokens", "load_point": None, "load_hash": None}
+    starts = [speed(float(c), i, **capacity) for i, c in enumerate((27_000, 27_504, 27_100), 1)]
+    v = evaluate(parse_condition("vllm: kv_capacity_spread <= 10 %"), starts, context())
+    assert (v.state, v.value) == (State.HOLDS, pytest.approx(504 / 27_504))
+    assert set(v.used) == {e.id for e in starts}
+
+
 def test_only_invalid_runs_say_which_rule():
     v = evaluate(PROMISE, [ttft(spoiled_by=("loop-lag: the client's event loop lagged by 80 ms at p99",))], context())
     assert v.state is State.INVALID_RUN
