@@ -10,10 +10,14 @@ import pytest
 
 from bench.dialects import dialect
 from bench.engines import Server
-from planner.condition_line import parse_condition
-from planner.poc import Hypothesis, Plan, PlanCandidate, Stage
+from planner.poc import Plan, PlanCandidate, plan_to_yaml
+from services.cases import begin_case
+from services.plans import Drafted, PlanChoices, draft_plan, upload_plan
+from services.workspace import Workspace, open_workspace
+from tests.engine.drafted import REQUIREMENTS, edited
 from tests.engine.plans import bench_run, closed, shared_contract, vllm_candidate
 from tests.engine.server import ENGINE_PYTHON, GGUF, GGUF_Q4, LLAMA_SERVER, MODEL, ROOT, free_port
+from tests.engine.tiny_model import revision_of
 
 # llama-server is compiled for many minutes by `make test-llamacpp`; where it is missing its tests are not collected.
 WITH_LLAMA = all((ROOT / needed).exists() for needed in (LLAMA_SERVER, GGUF, GGUF_Q4))
@@ -29,13 +33,7 @@ HYPOTHESES = {
     "H-slow": "vllm: user_tok_s p50 >= 1 tok/s at parallel-4",
     "H-fast": "vllm: user_tok_s p50 >= 100000 tok/s at parallel-4",
 }
-SERVICE_LEVELS = ("user_tok_s p50 >= 1 tok/s", "ttft p50 <= 30 s")
-
-
-def hypothesis(name: str) -> Hypothesis:
-    """One of them as a plan states it."""
-    return Hypothesis(id=name, statement=HYPOTHESES[name], conditions=(parse_condition(HYPOTHESES[name]),),
-                      method="closed loop", if_rejected="look again")  # fmt: skip
+AUTHOR = "Kim"
 
 
 @pytest.fixture(scope="session")
@@ -47,25 +45,40 @@ def engine() -> None:
 
 
 @pytest.fixture(scope="session")
-def measured_plan(engine: None) -> Plan:
-    """Each point lasts about five seconds, so that the server's gauges are read several times in it."""
-    return Plan(
-        case="two-cores",
-        title="A tiny model on two cores",
-        shared_contract=shared_contract(),
-        candidates=(vllm_candidate(free_port(), max_num_seqs=MAX_NUM_SEQS),),
-        load_points=(
-            closed("single", 1, 40),
-            closed("parallel-2", 2, 60),
-            closed("parallel-4", 4, 100),
-            closed("parallel-8", 8, 150),
-            closed(OVERLOAD, 12, 150),
-        ),
-        stages=(Stage(name="A", points=(*SWEEP, OVERLOAD)),),
-        starts=STARTS,
-        hypotheses=tuple(hypothesis(name) for name in HYPOTHESES),
-        service_levels=tuple(parse_condition(line) for line in SERVICE_LEVELS),
-    )
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    home = tmp_path_factory.mktemp("walk")
+    ws = open_workspace(home, url=f"sqlite:///{home}/flipline.db")
+    yield ws
+    ws.store.close()
+
+
+@pytest.fixture(scope="session")
+def case(workspace: Workspace) -> str:
+    """A case with its requirements and nothing else yet."""
+    return begin_case(workspace, "Two cores", REQUIREMENTS, AUTHOR, slug="two-cores").id
+
+
+@pytest.fixture(scope="session")
+def drafted(engine: None, workspace: Workspace, case: str) -> Drafted:
+    """The plan that the PoC plan page shows for these requirements."""
+    slug = workspace.store.cases.get(case).slug
+    return draft_plan(workspace, slug, REQUIREMENTS, PlanChoices(revision_of(ROOT / MODEL), starts=STARTS))
+
+
+@pytest.fixture(scope="session")
+def measured_plan(workspace: Workspace, case: str, drafted: Drafted) -> Plan:
+    """The draft's file, edited for this machine and uploaded; a point takes about five seconds, a few gauges' reads."""
+    points = (
+        closed("single", 1, 40), closed("parallel-2", 2, 60), closed("parallel-4", 4, 100),
+        closed("parallel-8", 8, 150), closed(OVERLOAD, 12, 150),
+    )  # fmt: skip
+    own = [
+        {"id": id, "statement": line, "conditions": [line], "method": "closed loop", "if_rejected": "look again"}
+        for id, line in HYPOTHESES.items()
+    ]
+    here = vllm_candidate(free_port(), max_num_seqs=MAX_NUM_SEQS)
+    text = edited(plan_to_yaml(drafted.plan), here, shared_contract(), points, own)
+    return upload_plan(workspace, case, "edited.yaml", text, AUTHOR).plan()
 
 
 @pytest.fixture(scope="session")
