@@ -16,6 +16,7 @@ from services.decisions import accept, propose_draft, save_draft  # noqa: E402
 from services.exporting import export_all  # noqa: E402
 from services.shipped import install_shipped  # noqa: E402
 from services.workspace import open_workspace  # noqa: E402
+from ui.adr_charts import charts_of  # noqa: E402
 
 DECIDED_BY = "the review meeting"
 
@@ -24,7 +25,7 @@ def main() -> None:
     """Accept both drafts in a scratch workspace and export them."""
     target = ROOT / "docs" / "example"
     target.mkdir(parents=True, exist_ok=True)
-    for old in target.glob("*.md"):
+    for old in (*target.glob("*.md"), *target.glob("*.svg")):
         old.unlink()
     with tempfile.TemporaryDirectory() as scratch:
         ws = open_workspace(Path(scratch))
@@ -37,7 +38,8 @@ def main() -> None:
             saved = save_draft(ws, text, draft.version, DECIDED_BY)
             propose_draft(ws, adr.id, saved.version, DECIDED_BY)
             accept(ws, adr.id, DECIDED_BY)
-        for path in export_all(ws, target):
+        export_all(ws, target, charts=charts_of)
+        for path in sorted(target.iterdir()):
             print(path.relative_to(ROOT))
         ws.store.close()
 

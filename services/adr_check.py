@@ -139,7 +139,8 @@ def _evidence(folder: Path | None, asked: tuple[Condition, ...]) -> tuple[Known,
 def _checked(exported: _Exported, evidence: Known, contracts: Mapping[str, Contract]) -> Checked:
     adr = exported.adr
     context = _context(exported, contracts)
-    candidates = {o.candidate for o in adr.options} | set(context.decided)
+    asked = {name for c in adr.active_conditions if c.condition for name in (c.condition.candidate, c.condition.over)}
+    candidates = {o.candidate for o in adr.options} | context.decided.keys() | asked
     known = Known(e for e in evidence if not candidates - {None} or e.candidate in (None, *candidates))
     verdicts = judge_flips(adr, known, context)
     found = lint(adr, known, context)

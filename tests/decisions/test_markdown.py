@@ -1,11 +1,12 @@
 """The export: MADR 4's headings exactly, user text as text, the same bytes each time.
 
-markdown-it-py, which knows nothing of us, says what a reader sees.
+python-frontmatter and markdown-it-py, which know nothing of us, say what a reader sees.
 """
 
 from datetime import date, timedelta
 from pathlib import Path
 
+import frontmatter
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -33,11 +34,11 @@ MADR = [
 
 
 def body(markdown: str) -> str:
-    return markdown.split("---\n", 2)[2]
+    return frontmatter.loads(markdown).content
 
 
 def front(markdown: str) -> dict:
-    return yaml.safe_load(markdown.split("---\n", 2)[1])
+    return frontmatter.loads(markdown).metadata
 
 
 def headings(markdown: str) -> list[tuple[str, str]]:
@@ -236,3 +237,18 @@ def test_marks_that_reorder_text_or_steer_a_terminal_are_left_out():
 )
 def test_only_what_would_begin_a_list_is_escaped(text, written):
     assert inline(text) == written
+
+
+def test_an_independent_reader_loses_nothing():
+    adr, verdicts = fired()
+    markdown = to_markdown(adr, verdicts)
+    seen = " ".join(
+        "".join(c.content for c in t.children or () if c.type != "softbreak") for t in READER.parse(body(markdown))
+    )
+    told = [adr.title, adr.headline, adr.chosen, *adr.context.split("\n\n"), *adr.drivers, adr.confirmation,
+            *adr.consequences.good, *adr.consequences.bad, *(f.sentence for f in adr.fires),
+            *(x for o in adr.options for x in (o.title, *o.pros, *o.neutral, *o.cons)),
+            *(c.in_words() for c in adr.conditions), *(c.consequence for c in adr.conditions),
+            *(e.says for e in adr.evidence)]  # fmt: skip
+    assert [words for words in told if words not in seen] == []
+    assert front(markdown)["consulted"] == list(adr.people.consulted)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 
+from decisions.record import People
 from planner.errors import InputError, NotAllowed
-from services.decisions import begin_draft, comment
-from services.exporting import export_all, export_markdown
+from services.decisions import accept, begin_draft, comment, open_adr, propose_draft, save, save_draft
+from services.exporting import Drawn, export_all, export_markdown, export_zip, plan_export
 from tests.services.made import CASE, accepted, decide, superseding
 
 NAME = "0001-vllm-serves-nortia-internal-assistant.md"
@@ -100,3 +102,78 @@ def test_what_is_no_folder_is_refused(shipped, tmp_path):
         export_all(shipped, tmp_path / "file")
     with pytest.raises(InputError, match="cannot be written"):
         export_all(shipped, tmp_path / "file" / "below")
+
+
+def drawn(key: str, svg: str):
+    return lambda state, adr: (Drawn(key, "Speed *per* user", svg),)
+
+
+def test_an_index_page_lists_what_is_there_and_charts_stand_beside(shipped, folder):
+    old = accepted(shipped)
+    decide(shipped, superseding(shipped, old))
+    first, second = export_all(shipped, folder, charts=drawn("speed", "<svg></svg>"))
+    index = (folder / "README.md").read_text()
+    row = next(x for x in index.split("\n") if x.startswith("| 0001 "))
+    assert f"| [vLLM serves Nortia, internal assistant](<{NAME}>) | superseded |" in row
+    assert row.endswith(f"superseded by [ADR-0002](<{second.name}>) |")
+    svg = folder / f"{first.stem}-speed.svg"
+    assert svg.read_text() == "<svg></svg>\n<!-- written by Flipline -->\n"
+    assert f"![Speed \\*per\\* user](<{svg.name}>)" in first.read_text()
+    (folder / svg.name).write_text("mine")
+    with pytest.raises(NotAllowed, match=f"{svg.name}: exists and was not written by Flipline"):
+        export_all(shipped, folder, charts=drawn("speed", "<svg><g/></svg>"))
+
+
+def test_the_same_log_gives_the_same_bytes_and_touches_no_file(shipped, folder):
+    accepted(shipped)
+    export_all(shipped, folder)
+    before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+    export_all(shipped, folder)
+    assert {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()} == before
+    assert export_zip(shipped) == export_zip(shipped)
+
+
+def test_a_proposal_gets_the_next_free_number_of_the_folder_and_keeps_its_file_once_accepted(shipped, folder):
+    accepted(shipped)
+    draft = begin_draft(shipped, CASE, "Kim")
+    saved = save_draft(shipped, draft.adr.model_copy(update={"people": People(decided=("Kim",))}), draft.version, "Kim")
+    propose_draft(shipped, draft.adr.id, saved.version, "Kim")
+    folder.mkdir()
+    (folder / "0004-theirs.md").write_text("# Theirs\n\n## Status\n\nAccepted\n")
+    _, proposal = export_all(shipped, folder, proposed=True)
+    assert proposal.name.startswith("0005-")
+    assert "| 0004 | [Theirs](<0004-theirs.md>) | Accepted |" in (folder / "README.md").read_text()
+    accept(shipped, draft.adr.id, "Kim")
+    assert export_all(shipped, folder)[1] == proposal
+
+
+def test_headings_in_japanese(shipped, folder):
+    accepted(shipped)
+    (path,) = export_all(shipped, folder, language="ja")
+    assert "## 背景と課題\n" in path.read_text()
+    assert (folder / "README.md").read_text().startswith("# 決定の一覧\n")
+    assert export_all(shipped, folder) == (path,)  # written over in the other language: nobody edited it
+
+
+def test_nothing_in_a_title_becomes_structure_of_the_index(shipped, folder):
+    opened = open_adr(shipped, next(a.id for a in shipped.store.adrs.all()))
+    nasty = "a | b](x) <script>alert(1)</script>\n# c `d` 推🚀"
+    save(shipped, opened, opened.adr.text.model_copy(update={"title": nasty}), "Lee")
+    accepted(shipped)
+    export_all(shipped, folder)
+    tokens = MarkdownIt("commonmark").enable("table").parse((folder / "README.md").read_text())
+    assert [t.type for t in tokens].count("tr_open") == 2
+    assert not [c for t in tokens for c in t.children or () if c.type == "html_inline"]
+    assert any("<script>alert(1)</script> # c `d` 推🚀" in "".join(c.content for c in t.children or ())
+               for t in tokens)  # fmt: skip
+
+
+def test_our_own_index_that_was_edited_is_shown_not_written_over(shipped, folder):
+    accepted(shipped)
+    export_all(shipped, folder)
+    page = folder / "README.md"
+    page.write_text(page.read_text().replace("# Decisions", "# Our decisions"))
+    (refused,) = plan_export(shipped, folder).refused
+    assert "+# Our decisions" in refused.difference
+    with pytest.raises(NotAllowed, match="was edited by hand"):
+        export_all(shipped, folder)
