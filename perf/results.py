@@ -53,22 +53,21 @@ ONE_RUN = [_named(w) for w in (" requests as bars over ", " gaps over time", "Re
 # A canvas is told apart by its pixels, and is nothing while they are all alike; anything else by its words.
 WATCH = """
 window.drawn = {}; window.waiting = {}; window.clicked = 0; window.stirred = 0;
-const small = Object.assign(document.createElement('canvas'), {width: 64, height: 64});
-const pen = small.getContext('2d', {willReadFrequently: true});
 const shown = (selector) => {
   const part = document.querySelector(selector);
   const canvas = part?.querySelector('canvas');
   if (!canvas) return part?.innerText || null;
   if (!canvas.width || !canvas.height) return null;
-  pen.clearRect(0, 0, 64, 64);
-  pen.drawImage(canvas, 0, 0, 64, 64);
-  const pixels = new Uint32Array(pen.getImageData(0, 0, 64, 64).data.buffer);
-  return pixels.every((p) => p === pixels[0]) ? null : pixels.join();
+  const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  let sum = 0;
+  for (const p of pixels) sum = (Math.imul(sum, 31) + p) | 0;
+  return pixels.every((p) => p === pixels[0]) ? null : String(sum);
 };
 window.await_change = (name, selectors) => { window.waiting[name] = selectors.map((s) => [s, shown(s)]); };
+window.unchanged = (parts) => parts.filter(([selector, before]) => [null, before].includes(shown(selector)));
 const look = () => {
   for (const [name, parts] of Object.entries(window.waiting))
-    if (parts.every(([selector, before]) => { const now = shown(selector); return now !== null && now !== before; })) {
+    if (!unchanged(parts).length) {
       window.drawn[name] = performance.now();
       delete window.waiting[name];
     }
@@ -129,16 +128,11 @@ def _candidate(page: Page, i: int) -> None:
     page.get_by_test_id("stButtonGroup").first.get_by_role("radio").nth((i + 1) % 2).click()
 
 
-def _all_figures(page: Page, i: int) -> None:
-    page.get_by_test_id("stCheckbox").filter(has_text="All figures").locator("label").click()
-
-
 # What is clicked, and all that it redraws.
 CHOICES: dict[str, tuple[list[str], Callable[[Page, int], None]]] = {
     "another run": (ONE_RUN, _from_list("Run")),
     "another load point": (ONE_RUN, _from_list("Load point")),
-    "another candidate's TTFT": ([_named("Time to first token against")], _candidate),
-    "all figures compared": ([_named("Two candidates figure by figure")], _all_figures),
+    "another candidate's TTFT": ([_named("TTFT percentiles against")], _candidate),
 }
 
 
@@ -156,8 +150,8 @@ def _when_drawn(page: Page, name: str) -> float:
     try:
         return float(page.wait_for_function("(name) => window.drawn[name]", arg=name).json_value())
     except TimeoutError as e:
-        parts = page.evaluate("(name) => window.waiting[name]?.map(([selector]) => selector)", name)
-        raise NoAnswer(f"{name}: not all of {parts} changed within {NO_ANSWER_MS / 1000:g} s") from e
+        parts = page.evaluate("(name) => unchanged(window.waiting[name] ?? []).map(([selector]) => selector)", name)
+        raise NoAnswer(f"{name}: {'; '.join(parts)} did not change within {NO_ANSWER_MS / 1000:g} s") from e
 
 
 def _stand(page: Page) -> None:

@@ -36,10 +36,10 @@ def _one_run(slug: str, runs: list[Run]) -> None:
             return
         seen = details_of(run.sha256, repeat.load_point, repeat.repeat)
         _counts(repeat, seen)
-        key = f"{slug}-{run.sha256[:12]}-{repeat.load_point}-{repeat.repeat}"
-        _requests(key, seen)
-        _gaps(key, seen.gaps)
-        _server(key, seen.server)
+        name = f"{slug}-{run.sha256[:12]}-{repeat.load_point}-{repeat.repeat}"
+        _requests(name, seen)
+        _gaps(name, seen.gaps)
+        _server(name, seen.server)
 
 
 def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
@@ -83,7 +83,7 @@ def _shown(thinned: Thinned, what: str) -> str:
              n=len(thinned.frame), total=thinned.total, what=what, k=thinned.every)  # fmt: skip
 
 
-def _requests(key: str, seen: RepeatDetails) -> None:
+def _requests(name: str, seen: RepeatDetails) -> None:
     st.markdown(f"**{t('Requests in time')}**")
     bars = phases(seen.waterfall.frame)
     if bars.empty:
@@ -95,16 +95,16 @@ def _requests(key: str, seen: RepeatDetails) -> None:
         "{n} requests as bars over {s:.0f} seconds; {odd} stand out, named in the table below",
         n=len(seen.waterfall.frame), s=bars.to_s.max() - bars.from_s.min(), odd=len(found),
     )  # fmt: skip
-    chart_of(key, "requests", waterfall(bars), words, bars)
+    chart_of(name, "requests", waterfall(bars), words, bars)
     st.caption(_shown(seen.waterfall, t("requests")))
     st.markdown(f"**{t('Outliers')}** · {t('failed first, then the slowest first token')}")
     if found.empty:
         st.markdown(t("None failed, and there are too few requests for any to stand out."))
     else:
-        _outlier_table(key, found)
+        _outlier_table(found)
 
 
-def _outlier_table(key: str, found: pd.DataFrame) -> None:
+def _outlier_table(found: pd.DataFrame) -> None:
     number = st.column_config.NumberColumn
     columns = {
         "request": number(t("Request"), pinned=True), "why": st.column_config.TextColumn(t("Why")),
@@ -119,7 +119,7 @@ def _outlier_table(key: str, found: pd.DataFrame) -> None:
     known = [c for c in columns if found[c].replace("", None).notna().any()]
     st.dataframe(
         found[known].assign(why=found.why.map(_in_words)), hide_index=True, height=TABLE_HEIGHT, column_config=columns,
-        alt=t("Requests that failed, that waited longest, or whose tokens stalled"), key=f"outliers-{key}",
+        alt=t("Requests that failed, that waited longest, or whose tokens stalled"), key="outliers",
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def _in_words(why: str) -> str:
     return ", ".join(t(reason) for reason in why.split(", "))
 
 
-def _gaps(key: str, gaps: Gaps) -> None:
+def _gaps(name: str, gaps: Gaps) -> None:
     title = t("Gaps between tokens, beside long prompts") if gaps.aggressor else t("Gaps between tokens")
     st.markdown(f"**{title}**")
     frame = gaps.shown.frame
@@ -136,7 +136,7 @@ def _gaps(key: str, gaps: Gaps) -> None:
         return
     words = t("{n} gaps over time, the longest {ms:,.0f} ms at {s:.1f} s", n=len(frame), ms=frame.gap_ms.max(),
               s=frame.end_s[frame.gap_ms.idxmax()])  # fmt: skip
-    chart_of(key, "gaps", gaps_in_time(frame, gaps.aggressor), words, frame)
+    chart_of(name, "gaps", gaps_in_time(frame, gaps.aggressor), words, frame)
     said = [_shown(gaps.shown, t("gaps"))]
     if gaps.aggressor:
         said.append(t("The band: long prompts were on the server, from {a:.1f} to {b:.1f} s.", a=gaps.aggressor[0],
@@ -147,7 +147,7 @@ def _gaps(key: str, gaps: Gaps) -> None:
     st.caption(" ".join(s for s in said if s))
 
 
-def _server(key: str, server: pd.DataFrame) -> None:
+def _server(of: str, server: pd.DataFrame) -> None:
     st.markdown(f"**{t('The server in time')}**")
     lines = [(title, names[0], unit, metric_lines(server, names).assign(value=lambda f, by=by: f.value / by))
              for title, names, unit, by in SERVER if server.name.isin(names).any()]  # fmt: skip
@@ -157,6 +157,6 @@ def _server(key: str, server: pd.DataFrame) -> None:
             with column:
                 st.markdown(t(title))
                 words = t("{title}: highest {x:,.3g} {unit}", title=t(title), x=frame.value.max(), unit=t(unit))
-                chart_of(key, name, timeline(frame, y_title=t(unit)), words, frame)
+                chart_of(of, name, timeline(frame, y_title=t(unit)), words, frame)
     if missing:
         st.caption(t("Not measured: {what}.", what=", ".join(missing)))
