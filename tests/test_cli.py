@@ -520,3 +520,29 @@ def test_hypotheses_are_listed_in_order_with_what_they_cost(run: Cli) -> None:
     said = run("hypotheses", "--case", "nortia", "--draft").out
     assert "shared runs counted once" in said and "H-prefix" in said
     assert run("hypotheses", "--case", "nirtia").code == 2
+
+
+def test_adr_check_export_import_and_replay(run: Cli, home: Path, tmp_path: Path) -> None:
+    run("adr", "list")
+    id = accepted_adr(home)
+    folder, log = tmp_path / "adr", tmp_path / "log.json"
+    assert run("adr", "export", str(folder), "--json", str(log)).code == 0
+    assert json.loads(run("adr", "check", str(folder), "--json").out)["well"] is True
+    assert run("adr", "check").code == 0
+    replayed = run("adr", "replay", "ADR-0001", "--json")
+    assert (replayed.code, json.loads(replayed.out)["same"]) == (0, True)
+    (path,) = folder.glob("0001-*.md")
+    path.write_text(path.read_text().replace("### For machines", "### Comments\n\n* No.\n\n### For machines"))
+    refused = run("adr", "export", str(folder))
+    assert (refused.code, "+* No." in refused.out) == (1, True)
+    brought = json.loads(run("adr", "import", str(folder), "--case", "nortia", "--by", "Kim", "--json").out)
+    assert brought["edited"] == [{"file": path.name, "adr": id, "author": "Kim", "edits": ["comment"]}]
+    assert run("adr", "export", str(folder)).code == 0
+    assert "0 new" in run("adr", "import", str(log)).out
+    (folder / "0009-broken.md").write_text("---\nstatus: x\n")
+    broken = run("adr", "import", str(folder), "--case", "nortia")
+    assert (broken.code, "BROKEN 0009-broken.md, line 1" in broken.out) == (1, True)
+    assert run("adr", "check", str(tmp_path / "none")).code == 2
+    assert run("adr", "export").code == 2
+    assert run("adr", "import", str(folder)).code == 2
+    assert json.loads(run("adr", "list", "--json").out)[0]["status"] == "accepted"
