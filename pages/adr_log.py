@@ -59,7 +59,7 @@ with happened:
 with differences:
     adr_differences(ws, adr)
 with graph:
-    decision_graph(ws, adr, adrs)
+    decision_graph(ws, adr, [h.adr for h in hits])
 with verdicts:
     verdicts_in_time(ws, adr)
 with whole:
