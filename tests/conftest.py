@@ -1,4 +1,4 @@
-"""How properties are tried, and a workspace with the shipped cases, installed once a session for tests to copy."""
+"""How properties are tried, which files begin, and a workspace with the shipped cases, installed once for tests to copy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ __all__ = ["postgres", "shipped_home"]
 # A deadline would fail on a busy machine what is right; fewer examples than usual keep the whole quick.
 settings.register_profile("flipline", deadline=None, max_examples=50)
 settings.load_profile("flipline")
+
+# Files are given to processes in this order; a long one that began last would end alone.
+LONGEST = ("test_walk", "test_runner", "test_faults", "test_lifecycle", "test_shards", "test_gpu_kit", "test_pages")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; all others keep their order."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session")

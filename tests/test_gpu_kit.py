@@ -93,7 +93,7 @@ os.execvp("sh", ["sh", "-e", "-c", sys.argv[1]])
 def without_network(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a shell script in a network namespace of its own whose only interface is loopback."""
     enter = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-rn"]
-    clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "PIP_CONFIG_FILE": os.devnull}
+    clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "PIP_CONFIG_FILE": os.devnull, "PIP_NO_COMPILE": "1"}
     done = subprocess.run([*enter, sys.executable, "-c", UP, script], cwd=folder, env=clean, capture_output=True,
                           text=True, timeout=240)  # fmt: skip
     assert "unshare: " not in done.stderr, f"This test needs network namespaces, which are not permitted: {done.stderr}"
