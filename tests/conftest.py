@@ -1,4 +1,4 @@
-"""How properties are tried, which files begin, and a workspace with the shipped cases, installed once for tests to copy."""
+"""How properties are tried, which files begin, and a workspace with the shipped cases, installed once to be copied."""
 
 from __future__ import annotations
 
