@@ -228,7 +228,7 @@ def _told(file: MadrFile) -> Iterator[str]:
     named = {part.line: name for name, part in named_parts(file)}
     for part in file.parts:
         name = named.get(part.line)
-        if name not in BELOW or name in ("consequences", "confirmation", "sizing", "evidence"):
+        if name not in BELOW or name in ("consequences", "confirmation", "sizing", "evidence", "opinions"):
             yield from ((name or part.heading).split() if name else unescaped(part.heading).split())
             yield from _words(part.markdown)
         elif name == "conditions":
