@@ -11,17 +11,22 @@ from ui.terminal import say, table
 
 
 def print_hypotheses(found: View) -> None:
-    """One row a hypothesis, the one to test first on top, then what can be added."""
+    """A table of cost and order, then what each asks, and what can be added."""
+    ranked = found.order.ranked
     rows = [
-        (i, f"{r.hypothesis.id} {r.hypothesis.statement}",
-         "\n".join(format_condition(c) for c in r.hypothesis.conditions), found.known.get(r.hypothesis.id) or r.prior,
-         round(r.alone.minutes), round(r.adds.minutes), f"{r.adds.tokens:,}", ", ".join(r.waits_for), r.reason,
-         r.hypothesis.if_rejected)
-        for i, r in enumerate(found.order.ranked, 1)
+        (i, r.hypothesis.id, round(r.alone.minutes), round(r.adds.minutes), f"{r.adds.tokens:,}",
+         ", ".join(r.waits_for))
+        for i, r in enumerate(ranked, 1)
     ]  # fmt: skip
-    columns = ("", "hypothesis", "condition", "beforehand", "min alone", "min added", "tokens added", "waits for",
-               "why here", "if rejected")  # fmt: skip
+    columns = ("", "id", "min alone", "min added", "tokens added", "waits for")
     table("Hypotheses, what could end the plan cheapest first", columns, rows)
+    for i, r in enumerate(ranked, 1):
+        say(f"{i}. {r.hypothesis.id}: {r.hypothesis.statement}")
+        for condition in r.hypothesis.conditions:
+            say(f"     {format_condition(condition)}")
+        if known := found.known.get(r.hypothesis.id):
+            say(f"   Known: {known}")
+        say(f"   {r.reason} If rejected: {r.hypothesis.if_rejected}")
     total, rest = found.order.total, found.order.unasked
     say(f"Together {total.minutes:,.0f} min and {total.tokens:,} tokens, shared runs counted once; the plan runs "
         f"{rest.minutes:,.0f} min more that no hypothesis asks for.")  # fmt: skip
