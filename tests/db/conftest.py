@@ -15,7 +15,7 @@ from tests.postgres import Server
 
 @pytest.fixture(scope="session")
 def filled(postgres: Server) -> Iterator[str]:
-    """A database that holds the schema and the Nortia case, to be copied."""
+    """A database that holds the schema and the Nortia case."""
     name = postgres.make()
     with_nortia(postgres.url(name)).close()
     yield name
@@ -42,9 +42,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield OnSQLite(tmp_path / "flipline.db")
         return
     running: Server = request.getfixturevalue("postgres")
-    name = running.make(like=request.getfixturevalue("filled"))
-    yield OnPostgreSQL(running, name)
-    running.drop(name)
+    # one for all, put back after each: making one by copying takes longer than most tests
+    here = OnPostgreSQL(running, request.getfixturevalue("filled"))
+    yield here
+    here.put_back()
 
 
 @pytest.fixture

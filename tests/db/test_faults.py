@@ -20,11 +20,11 @@ SECRET = "geheim%2Fs"
 @pytest.fixture
 def role(postgres):
     """A role with a password, and a database that it owns."""
-    name, database = f"role_{postgres.make()}", postgres.make()
+    database = postgres.make()
+    name = f"role_{database}"
     postgres.do(f"CREATE ROLE {name} LOGIN PASSWORD 'geheim/s'", f"ALTER DATABASE {database} OWNER TO {name}")
     yield name, database
     postgres.drop(database)
-    postgres.drop(name.removeprefix("role_"))
     postgres.do(f"DROP ROLE {name}")
 
 
@@ -89,8 +89,8 @@ def test_a_database_that_can_only_be_read(postgres, role):
     store.close()
 
 
-def test_a_database_that_does_not_keep_utf8(postgres):
-    name = postgres.make().replace("flipline", "ascii")
+def test_a_database_that_does_not_keep_utf8(postgres, role):
+    name = f"ascii_{role[1]}"
     postgres.do(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING SQL_ASCII LOCALE 'C'")
     assert "keeps its text as SQL_ASCII" in failure(postgres.url(name))
     postgres.drop(name)
