@@ -11,9 +11,9 @@ from decisions.edits import ConditionFired
 from decisions.record import Action, Adr, Fire, FiresWhen, FlipCondition
 from planner.conditions import Context, Evidence, State, Verdict
 from planner.errors import InputError, UnknownName
-from planner.evaluate import evaluate, seen_for
-from planner.known import Known
+from planner.evaluate import evaluate
 from planner.frozen import Frozen
+from planner.known import Known
 
 EVENT_AUTHOR = "Flipline"
 
@@ -80,7 +80,7 @@ def judge_flip(flip: FlipCondition, adr: Adr, evidence: Iterable[Evidence], cont
     def room(distance: float | None) -> float | None:
         return towards * distance + 0.0 if distance is not None and measured_out else None  # + 0.0: no minus zero
 
-    runs = sorted({e.run for e in known.by_id(verdict.used, seen_for(flip.condition)).values() if e.run})
+    runs = sorted({e.run for e in known.by_id(verdict.used).values() if e.run})
     return FlipVerdict(
         condition=flip.id, state=state, sentence=f"{state.value.capitalize()}. {verdict.sentence}",
         value=verdict.value, distance=room(verdict.distance), relative_distance=room(verdict.relative_distance),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from services.verdicts import users_served
+from ui.cached import judge_today
 from ui.comparison_view import comparison_section
 from ui.parts import go_to, head, next_step, plain
 from ui.quality_view import precision_notes, quality_section
@@ -22,7 +23,7 @@ from ui.text import t
 from ui.verdicts_view import verdicts_section
 
 head("results", t("What was seen, against what you need and what was predicted."))
-state = open_case()
+state = open_case(judged=False)  # nothing here shows what fired before: the charts come first
 for finding in state.findings:
     st.warning(plain(finding), icon=":material/report:")
 
@@ -46,3 +47,4 @@ theory_section(state)
 one_run(state)
 report_section(state)
 next_step("results")
+judge_today(state.case.slug)

@@ -38,11 +38,6 @@ def evaluate(condition: Condition, evidence: Iterable[Evidence], context: Contex
     return combine("all of" if condition.quantifier == "every" else "any of", verdicts)
 
 
-def seen_for(*conditions: Condition) -> tuple[str, ...]:
-    """Metrics whose figures the verdicts of some conditions name."""
-    return tuple(dict.fromkeys((*(_figures(c) for c in conditions), *sorted(BESIDE_A_RATIO))))
-
-
 def _figures(condition: Condition) -> str:
     """The metric whose figures decide a condition: its own, or the one that it is worked out from."""
     return condition.of.spread_of or condition.metric

@@ -90,10 +90,16 @@ class Known(Sequence[Evidence]):
         own = self._of(metric).get(point, [])
         return [*own, *(e for part in self._parts for e in part.at(metric, point))]
 
-    def by_id(self, ids: Iterable[str], metrics: Iterable[str]) -> dict[str, Evidence]:
-        """Figures by id, sought among those of some metrics; what is not there is left out."""
-        wanted = set(ids)
-        return {e.id: e for e in self.of_metric(*dict.fromkeys(metrics)) if e.id in wanted}
+    def by_id(self, ids: Iterable[str]) -> dict[str, Evidence]:
+        """Figures by id, sought first among those that were read; what is not there is left out."""
+        wanted, found = set(ids), dict[str, Evidence]()
+        for part in self._parts or (self,):
+            metrics, read = {f.metric for f in part.facts}, set(part._read or ())
+            for metric in (*sorted(metrics & read), *sorted(metrics - read)):
+                if len(found) == len(wanted):
+                    return found
+                found |= {e.id: e for e in part.of_metric(metric) if e.id in wanted}
+        return found
 
     def _of(self, metric: str) -> _Groups:
         """Own figures of a metric by load point. Two threads may both read it, which does no harm."""

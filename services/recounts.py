@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from planner.known import Derived, Known
 from planner.poc import levels_hash
 from services.evidence import read_kept
 from services.workspace import VERSION, Workspace
+
+Told = Callable[[int, int], None]  # how many bundles are counted, of how many
 
 
 class Counted(NamedTuple):
@@ -48,17 +50,18 @@ class Question(NamedTuple):
 
 def counted_for(
     ws: Workspace, runs: Sequence[Run], evidence: Sequence[Evidence], conditions: Sequence[Condition],
-    service_levels: Sequence[Condition] = (),
+    service_levels: Sequence[Condition] = (), told: Told | None = None,
 ) -> Counted:  # fmt: skip
     """The same evidence with every asked threshold counted, and goodput under these service levels.
 
-    Kept bundles are summarised again where something is missing, once for a question. A stored figure keeps its value,
+    Kept bundles are summarised again where something is missing, once for a question; `told` hears after each, so that
+    who waits can see it, and what was counted stays when it raises. A stored figure keeps its value,
     origin and findings; goodput under other levels than those at import is a figure of its own, beside the stored one.
     """
     known, question = Known.of(evidence), Question(tuple(conditions), tuple(service_levels))
     lost = {r.sha256 for r in runs if not (ws.runs / r.path / MANIFEST).is_file()}
     present = frozenset(r.sha256 for r in runs) - lost
-    counted, unreadable = _COUNTED.get(known, (question, present), lambda: _counted(ws, runs, known, question))
+    counted, unreadable = _COUNTED.get(known, (question, present), lambda: _counted(ws, runs, known, question, told))
     lost |= unreadable
     findings = tuple(
         f"The bundle of run {run.id} ({run.candidate}, stage {run.stage}, start {run.start}) is missing or was "
@@ -72,10 +75,12 @@ def counted_for(
 _COUNTED: Derived[tuple[Known, frozenset[str]]] = Derived()
 
 
-def _counted(ws: Workspace, runs: Sequence[Run], known: Known, question: Question) -> tuple[Known, frozenset[str]]:
+def _counted(
+    ws: Workspace, runs: Sequence[Run], known: Known, question: Question, told: Told | None
+) -> tuple[Known, frozenset[str]]:  # fmt: skip
     """The evidence with all that is asked, and the hashes of bundles that cannot be read."""
     lacking = _uncounted(known, question) | _regraded(runs, known, question)
-    again, lost = _again(ws, [r for r in runs if r.sha256[:12] in lacking], question)
+    again, lost = _again(ws, [r for r in runs if r.sha256[:12] in lacking], question, told)
     return (_merged(known, again, _regraded(runs, known, question), question) if again else known), frozenset(lost)
 
 
@@ -98,15 +103,18 @@ def _regraded(runs: Sequence[Run], known: Known, question: Question) -> set[str]
     return {r.sha256[:12] for r in runs} - good
 
 
-def _again(ws: Workspace, runs: Sequence[Run], question: Question) -> tuple[dict[str, Evidence], set[str]]:
+def _again(
+    ws: Workspace, runs: Sequence[Run], question: Question, told: Told | None
+) -> tuple[dict[str, Evidence], set[str]]:  # fmt: skip
     """What the asked figures of some runs come to, by id, and the hashes of bundles that cannot be read."""
     if not runs:
         return {}, set()
     key, lost = question.sha256(), set()
     found = ws.store.recounts.find(key, [r.sha256 for r in runs])
-    for run in runs:
-        if run.sha256 in found:
-            continue
+    new = [run for run in runs if run.sha256 not in found]
+    for i, run in enumerate(new):
+        if told:
+            told(i, len(new))
         try:
             found[run.sha256] = _asked_of(read_kept(ws, run), question)
         except (FliplineError, OSError):
@@ -114,6 +122,8 @@ def _again(ws: Workspace, runs: Sequence[Run], question: Question) -> tuple[dict
             continue
         with suppress(FliplineError):  # somebody else is writing: it is counted again next time
             ws.store.recounts.keep(run.sha256, key, found[run.sha256])
+    if told and new:
+        told(len(new), len(new))
     return {e.id: e for figures in found.values() for e in figures}, lost
 
 

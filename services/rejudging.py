@@ -14,7 +14,9 @@ from decisions.record import Adr, Status
 from planner.catalog import Catalog
 from planner.conditions import Evidence, Kind
 from planner.errors import ConflictError
+from planner.known import Known
 from planner.metrics import quantity
+from services.recounts import Told
 from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses
 from services.webhook import Announcement, announce, send_waiting
 from services.workspace import Workspace, now
@@ -38,20 +40,20 @@ def rejudge(ws: Workspace, name: str, because: Cause = A_DAY_PASSED) -> tuple[Fl
     return judge_again(ws, name, because).fired
 
 
-def judge_again(ws: Workspace, name: str, because: Cause = A_DAY_PASSED) -> Changed:
+def judge_again(ws: Workspace, name: str, because: Cause = A_DAY_PASSED, told: Told | None = None) -> Changed:
     """The same with every change: history is kept, newly fired conditions become events, and the webhook hears of them.
 
     Events are written in the transaction that reads what stood before, so that two who judge at once write one.
     """
     case = ws.store.cases.get(name).id
     seen = ws.store.evidence.revision(case)
-    state = case_state(ws, case)  # read before the lock is taken: counting bundles again can take long
+    state = case_state(ws, case, told)  # read before the lock is taken: counting bundles again can take long
     with ws.store.transaction():
         if ws.store.evidence.revision(case) != seen:
             state = case_state(ws, case)
         at = now()
         before = ws.store.verdicts.latest(case)
-        why = _Why({e.id: e for e in state.evidence}, {r.sha256[:12]: r for r in state.runs}, because)
+        why = _Why(state.evidence, {r.sha256[:12]: r for r in state.runs}, because)
         rows = [why.stated(before.get((None, row.condition)), row) for row in _of_hypotheses(state, at)]
         fired: list[tuple[Adr, FlipVerdict]] = []
         for adr in ws.store.adrs.all(case=case, status=Status.ACCEPTED):
@@ -86,9 +88,9 @@ def _of_flips(adr: Adr, verdicts: Iterable[FlipVerdict], at: datetime) -> Iterab
 
 
 class _Why(NamedTuple):
-    """What a change can be laid to: figures by id, runs by the source that their figures name, what happened."""
+    """What a change can be laid to: figures, runs by the source that their figures name, what happened."""
 
-    pieces: Mapping[str, Evidence]
+    pieces: Known
     runs: Mapping[str, Run]
     because: Cause
 
@@ -98,7 +100,7 @@ class _Why(NamedTuple):
 
     def _cause(self, before: Judged | None, row: Judged) -> Cause:
         known = before.evidence if before else ()
-        new = [self.pieces[i] for i in row.evidence if i not in known and i in self.pieces]
+        new = list(self.pieces.by_id(i for i in row.evidence if i not in known).values())
         if new and (before or self.because.kind != "decision"):
             return self._of_figures(new)
         if row.overdue and before and not before.overdue:
@@ -127,7 +129,7 @@ _judged_last: dict[tuple[str, str], tuple[date, Catalog]] = {}
 _judging = threading.Lock()
 
 
-def judge_if_due(ws: Workspace, case: str) -> None:
+def judge_if_due(ws: Workspace, case: str, told: Told | None = None) -> None:
     """Judge a case at the first visit of a process, and again once a day or when the catalogue was read anew.
 
     What the webhook did not take yet is tried again then. Another writer may hold the database: then the next visit
@@ -139,7 +141,7 @@ def judge_if_due(ws: Workspace, case: str) -> None:
         if day == today and catalog is ws.catalog:
             return
         try:
-            rejudge(ws, case)
+            judge_again(ws, case, told=told)
         except ConflictError:
             return
         _judged_last[key] = (today, ws.catalog)

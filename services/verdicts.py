@@ -23,7 +23,7 @@ from planner.scoring import static_evidence
 from services.cases import favourite_sizing, load_sizing
 from services.decided import accepted_plan, in_production, of_plan
 from services.quality_items import with_items
-from services.recounts import counted_for
+from services.recounts import Told, counted_for
 from services.usage import newest
 from services.workspace import Workspace, now
 
@@ -68,8 +68,8 @@ class CaseState(NamedTuple):
         return self.context.model_copy(update={"decided": decided, "points": points})
 
 
-def case_state(ws: Workspace, name: str) -> CaseState:
-    """Read a case by id or slug; raises UnknownName."""
+def case_state(ws: Workspace, name: str, told: Told | None = None) -> CaseState:
+    """Read a case by id or slug; raises UnknownName. `told` hears of bundles that are counted again (counted_for)."""
     case = ws.store.cases.get(name)
     version = ws.store.cases.current_requirements(case.id)
     requirements = version.requirements() if version else None
@@ -81,7 +81,7 @@ def case_state(ws: Workspace, name: str) -> CaseState:
     adrs = ws.store.adrs.all(case=case.id)
     evidence = newest(ws.store.evidence.of_case(case.id))
     asked = asked_conditions(plan, adrs)
-    counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else ())
+    counted = counted_for(ws, runs, evidence, asked, plan.service_levels if plan else (), told)
     worked_out = Known((*_predictions(ws, plan, requirements), *_documented(ws, requirements, plan)))
     known = Known.joined(with_items(ws, runs, counted.evidence), worked_out)
     context = Context(

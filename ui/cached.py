@@ -8,11 +8,15 @@ from streamlit.runtime.pages_manager import PagesManager
 from bundle.manifest import Repeat
 from services.evidence import manifest_of
 from services.foreign import Said, Seen, look
+from services.recounts import Told
 from services.rejudging import judge_if_due
 from services.run_details import RepeatDetails, details
 from services.shipped import install_shipped
 from services.verdicts import CaseState, case_state
 from services.workspace import Workspace, open_workspace
+from ui.text import t
+
+MANY = 4  # bundles that are counted again before anybody wants to see it
 
 
 def workspace() -> Workspace:
@@ -34,14 +38,37 @@ def _workspace() -> Workspace:
     return ws
 
 
-def state(case: str) -> CaseState:
-    """A case as it stands now; read anew at every rerun, since others write too.
+def state(case: str, *, judged: bool = True) -> CaseState:
+    """A case as it stands now; read anew at every rerun, since others write too. It is judged first, where asked."""
+    if judged:
+        judge_today(case)
+    return case_state(workspace(), case, _counting())
 
-    The first visit, and the first of each day, judges it again: a date passed, or a fact of the catalogue is another.
-    """
+
+def judge_today(case: str) -> None:
+    """Judge a case again at the first visit and the first of each day: a date passed, or a catalogue fact changed."""
     ws = workspace()
-    judge_if_due(ws, ws.store.cases.get(case).id)
-    return case_state(ws, case)
+    judge_if_due(ws, ws.store.cases.get(case).id, _counting())
+
+
+def _counting() -> Told:
+    """A bar while limits that were changed are counted in many bundles, which takes half a second each, once.
+
+    Who leaves the page meanwhile ends it; the bundles that were counted are not counted again.
+    """
+    place = None
+
+    def told(done: int, of: int) -> None:
+        nonlocal place
+        if of < MANY:
+            return
+        place = place or st.empty()
+        if done == of:
+            place.empty()
+        else:
+            place.progress(done / of, t("A limit is new: counting it in the bundles, once. {n} of {of}", n=done, of=of))
+
+    return told
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

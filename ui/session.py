@@ -56,10 +56,10 @@ def signed() -> str | None:
     return name
 
 
-def open_case() -> CaseState:
-    """The case that is chosen, as it stands now."""
+def open_case(*, judged: bool = True) -> CaseState:
+    """The case that is chosen, as it stands now, judged today; without that where the page judges it at its end."""
     slug = st.session_state.get("case") or workspace().store.cases.all()[0].slug
-    return state(slug)
+    return state(slug, judged=judged)
 
 
 def taken_proposals(slug: str) -> tuple[str, ...]:

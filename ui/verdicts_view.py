@@ -9,7 +9,6 @@ import streamlit as st
 
 from db.runs import Run
 from planner.conditions import Evidence, Verdict
-from planner.evaluate import seen_for
 from planner.metrics import quantity
 from services.next_runs import next_runs
 from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
@@ -41,7 +40,7 @@ def figures_of(state: CaseState, verdicts: Sequence[HypothesisVerdict]) -> dict[
     """The figures that some verdicts name, by id."""
     parts = [leaf for v in verdicts for part in v.parts for leaf in leaves(part)]
     named = {i for v in parts for i in (*v.used, *(p.evidence for p in v.passed_over))}
-    return state.evidence.by_id(named, seen_for(*(c for v in verdicts for c in v.hypothesis.conditions)))
+    return state.evidence.by_id(named)
 
 
 def _box(

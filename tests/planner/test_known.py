@@ -61,7 +61,7 @@ def test_figures_of_a_metric_are_read_when_they_are_asked_for_and_once() -> None
     assert {f.kind for f in Known.joined(known, Known()).facts} == {Kind.ENTERED}
     assert read == []
     assert [e.id for e in known.of_metric("oom", "ttft_ms")] == ["oom"]
-    assert known.by_id(["oom", "itl_ms"], ["oom"]) == {"oom": known.at("oom", None)[0]}
+    assert known.by_id(["oom"]) == {"oom": known.at("oom", None)[0]}
     assert read == ["oom"]
     assert [e.id for e in known] == ["itl_ms", "oom"]  # of one time, so by id
     assert read == ["oom", "itl_ms"]

@@ -11,7 +11,7 @@ from services.arrivals import bring_in, bring_in_usage
 from services.decisions import answer_fire, begin_draft
 from services.deployments import deploy
 from services.flip_edits import add_condition
-from services.rejudging import judge_again, judge_if_due, rejudge
+from services.rejudging import Changed, judge_again, judge_if_due, rejudge
 from services.usage import observe
 from services.workspace import now
 from tests.services.made import CASE, accepted, asking, days, decide, measured, with_plan
@@ -114,7 +114,12 @@ def test_production_that_moved_on_is_a_cause(shipped, tmp_path):
 
 def test_once_a_day_is_enough_and_a_new_catalogue_is_looked_at(shipped, monkeypatch):
     judged = []
-    monkeypatch.setattr(rejudging, "rejudge", lambda ws, case: judged.append(case))
+
+    def counted(ws, case, *_, **__):
+        judged.append(case)
+        return Changed((), ())
+
+    monkeypatch.setattr(rejudging, "judge_again", counted)
     case = shipped.store.cases.get(CASE).id
     for _ in range(3):
         judge_if_due(shipped, case)
@@ -131,7 +136,7 @@ def test_a_judgement_that_read_too_early_reads_again(shipped, monkeypatch):
     adr = accepted(shipped)
     read, arrived = rejudging.case_state, []
 
-    def and_then_usage_arrives(ws, name):
+    def and_then_usage_arrives(ws, name, told=None):
         state = read(ws, name)
         if not arrived:
             arrived.append(True)
