@@ -62,7 +62,8 @@ def judge_again(ws: Workspace, name: str, because: Cause = A_DAY_PASSED, told: T
             new = new_events(last, verdicts)
             for v in new:
                 if not any(f.condition == v.condition for f in adr.fires):  # one by hand is in the log already
-                    ws.store.adrs.append(adr.id, fired_edit(v, at=at))
+                    named = v.model_copy(update={"runs": why.bundles(v.used)})
+                    ws.store.adrs.append(adr.id, fired_edit(named, at=at))
             fired += [(adr, v) for v in new]
             rows += [why.stated(before.get((adr.id, row.condition)), row) for row in _of_flips(adr, verdicts, at)]
         changed = ws.store.verdicts.record(case, rows)
@@ -98,6 +99,11 @@ class _Why(NamedTuple):
         """The row with what changed it: figures that it did not rest on before, else a date, else what happened."""
         return row.model_copy(update={"cause": self._cause(before, row)})
 
+    def bundles(self, used: Iterable[str]) -> tuple[str, ...]:
+        """SHA-256 of the bundles that figures came from; nothing for what no run gave."""
+        sources = dict.fromkeys(e.source for e in self.pieces.by_id(used).values())
+        return tuple(self.runs[s].sha256 for s in sources if s in self.runs)
+
     def _cause(self, before: Judged | None, row: Judged) -> Cause:
         known = before.evidence if before else ()
         new = list(self.pieces.by_id(i for i in row.evidence if i not in known).values())
@@ -109,7 +115,7 @@ class _Why(NamedTuple):
         return of_state or self.because
 
     def _of_figures(self, new: list[Evidence]) -> Cause:
-        found = tuple(dict.fromkeys(self.runs[e.source].sha256 for e in new if e.source in self.runs))
+        found = self.bundles(e.id for e in new)
         if found:
             says = "a run came in" if len(found) == 1 else f"{len(found)} runs came in"
             return Cause(kind="run", says=says, runs=found)

@@ -55,6 +55,18 @@ def test_the_run_that_changed_a_hypothesis_is_named_by_its_hash(shipped, tmp_pat
     assert (last.state, last.cause.kind, last.cause.runs) == ("holds", "run", (run.sha256,))
 
 
+def test_the_event_names_the_bundle_that_fired_the_condition(shipped, tmp_path):
+    case = with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2"))
+    adr = accepted(shipped)
+    flip = FlipCondition.from_line("too-slow", "vllm: ttft p95 <= 1 ms at parallel-2", fires_when="fails", owner="Kim",
+                                   recheck_on=now().date() + timedelta(days=90))  # fmt: skip
+    add_condition(shipped, adr.id, flip, "Kim", "a promise of one millisecond")
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    (run,) = shipped.store.runs.of_case(case)
+    (fire,) = shipped.store.adrs.get(adr.id).fires
+    assert (fire.condition, fire.runs) == ("too-slow", (run.sha256,))
+
+
 def maintained(ws):
     """An accepted decision that re-opens when its engine is given up."""
     adr = accepted(ws)
