@@ -22,7 +22,8 @@ from bundle.folder import find_bundles
 from bundle.summary import summarise
 from planner.conditions import Evidence
 from planner.errors import BundleError, FliplineError, InputError
-from planner.poc import Plan, plan_from_yaml
+from planner.plan_file import plan_from_yaml
+from planner.poc import Plan
 
 OK, BAD_RESULT, CANCELLED = 0, 1, 130
 PLAIN_WIDTH = 160  # of a table that goes to a file or a pipe

@@ -11,7 +11,8 @@ from db.database import Database, to_text, to_time
 from db.tables import PlanRow
 from planner.errors import UnknownName
 from planner.frozen import Frozen
-from planner.poc import Plan, plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
+from planner.poc import Plan
 
 
 class StoredPlan(Frozen):

@@ -32,7 +32,8 @@ from planner.catalog import Catalog, load_catalog  # noqa: E402
 from planner.conditions import Evidence  # noqa: E402
 from planner.errors import FliplineError, InputError  # noqa: E402
 from planner.loads import LoadPoint  # noqa: E402
-from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_to_yaml  # noqa: E402
+from planner.plan_file import plan_to_yaml  # noqa: E402
+from planner.poc import Launch, Plan, PlanCandidate, Stage  # noqa: E402
 from planner.predictions import bound_tok_s  # noqa: E402
 from planner.requirements import Hardware, ModelPlan, Requirements  # noqa: E402
 

@@ -19,7 +19,8 @@ from pathlib import Path, PurePosixPath
 
 from bench.inputs import read_inputs
 from planner.errors import FliplineError, InputError, UnknownName
-from planner.poc import Plan, plan_from_yaml
+from planner.plan_file import plan_from_yaml
+from planner.poc import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("bench", "bundle", "planner", "catalog")

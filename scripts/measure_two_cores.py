@@ -25,8 +25,9 @@ from planner.capacity import size  # noqa: E402
 from planner.catalog import load_catalog  # noqa: E402
 from planner.condition_line import parse_condition  # noqa: E402
 from planner.hypothesis_schema import Hypothesis  # noqa: E402
+from planner.plan_file import plan_from_yaml, plan_to_yaml  # noqa: E402
 from planner.planning import Roles, load_points, make_plan  # noqa: E402
-from planner.poc import Plan, Stage, plan_from_yaml, plan_to_yaml  # noqa: E402
+from planner.poc import Plan, Stage  # noqa: E402
 from planner.predictions import bound_tok_s, predict  # noqa: E402
 from planner.requirements import Requirements  # noqa: E402
 from tests.engine.greedy import differing_texts  # noqa: E402

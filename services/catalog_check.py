@@ -16,7 +16,7 @@ from planner.engine_files import ENGINES
 from planner.engine_schema import Engine
 from planner.errors import FliplineError
 from planner.launch_recipes import RECIPES
-from planner.poc import plan_from_yaml
+from planner.plan_file import plan_from_yaml
 from planner.quantization import quantization
 from planner.requirements import Requirements
 from planner.weighting import CRITERIA

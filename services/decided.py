@@ -9,7 +9,8 @@ from functools import lru_cache
 from decisions.record import Adr, Deployment
 from planner.contract import Contract
 from planner.errors import FliplineError
-from planner.poc import Plan, plan_from_yaml
+from planner.plan_file import plan_from_yaml
+from planner.poc import Plan
 from services.workspace import Workspace
 
 

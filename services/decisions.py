@@ -19,7 +19,7 @@ from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING, Kind
 from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json, sha256_of
-from planner.poc import PLAN_SCHEMA
+from planner.plan_file import PLAN_SCHEMA
 from planner.weighting import RULES_VERSION
 from services.prefill import prefill
 from services.recounts import counted_for

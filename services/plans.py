@@ -15,9 +15,10 @@ from planner.hypothesis_edits import carried
 from planner.launch import LaunchPlan
 from planner.offered import offered_elsewhere, run_points, with_offered
 from planner.plan_budget import PlanCost, ladder_up_to
+from planner.plan_file import plan_from_yaml
 from planner.plan_trim import Lost
 from planner.planning import Roles, candidate_of, load_points, make_plan, with_expectations
-from planner.poc import Plan, plan_from_yaml
+from planner.poc import Plan
 from planner.predictions import bound_tok_s, predict
 from planner.proposals import propose, take_in, taken_in
 from planner.requirements import Requirements

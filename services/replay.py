@@ -20,7 +20,8 @@ from planner.differences import Difference, differences
 from planner.errors import FliplineError, InputError, NotAllowed
 from planner.evaluate import combine, evaluate
 from planner.known import Known
-from planner.poc import levels_hash, plan_from_yaml
+from planner.plan_file import plan_from_yaml
+from planner.poc import levels_hash
 from planner.requirements import Requirements
 from planner.scoring import Score, score
 from services.decided import of_plan

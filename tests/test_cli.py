@@ -17,7 +17,7 @@ import yaml
 import cli
 from bundle.folder import pack
 from decisions.record import People
-from planner.poc import plan_from_yaml
+from planner.plan_file import plan_from_yaml
 from services.decisions import accept, propose_draft, save_draft
 from services.verdicts import case_state
 from services.workspace import now, open_workspace

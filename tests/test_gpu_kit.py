@@ -17,7 +17,7 @@ import pytest
 
 from bundle.folder import open_bundle
 from planner.errors import UnknownName
-from planner.poc import plan_to_yaml
+from planner.plan_file import plan_to_yaml
 from scripts.gpu_kit import PROCESSORS, ROOT, build, download_command, main, requirements
 from tests.bench.helpers import candidate, plan, point
 

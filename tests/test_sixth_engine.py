@@ -17,7 +17,7 @@ from planner.catalog import facts_to_carry
 from planner.gates import gates
 from planner.launch import launch
 from planner.launch_settings import LaunchSettings
-from planner.poc import plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
 from planner.scoring import score
 from planner.server_schema import Server
 from services.cases import requirements_from

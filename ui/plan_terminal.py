@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from planner.errors import InputError
+from planner.plan_file import plan_to_yaml
 from planner.plan_trim import Lost
-from planner.poc import Plan, plan_to_yaml
+from planner.poc import Plan
 from planner.requirements import Requirements
 from planner.units import format_duration
 from services.gpu_kit import PROCESSORS, gpu_kit

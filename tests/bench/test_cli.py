@@ -18,7 +18,7 @@ import pytest
 from bench.__main__ import _parser, main
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
-from planner.poc import plan_to_yaml
+from planner.plan_file import plan_to_yaml
 from tests.bench.helpers import FAST, candidate, free_port, plan
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,7 +21,8 @@ from bundle.records import read_telemetry
 from planner.errors import InputError, NotAllowed, ServerError
 from planner.launch_place import Place
 from planner.launch_shell import container_arguments
-from planner.poc import Launch, Plan, plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
+from planner.poc import Launch, Plan
 from tests.bench.helpers import candidate, free_port, plan, run_started
 from tests.bench.stand_in_docker import DIGEST, IMAGE_ID, install
 from tests.bench.test_lifecycle import answers, standing, started_bench, wait_until

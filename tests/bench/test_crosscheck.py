@@ -17,7 +17,7 @@ from bench.crosscheck_report import METRICS, Report, compare, under_their_defini
 from bench.emulator import Emulator
 from bench.vllm_client import Client
 from planner.errors import InputError, ServerError
-from planner.poc import plan_to_yaml
+from planner.plan_file import plan_to_yaml
 from tests.bench.helpers import FAST, candidate, plan, point, with_emulator
 from tests.bench.test_cli import emulator
 from tests.bundle.made import request

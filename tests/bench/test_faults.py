@@ -29,7 +29,8 @@ from bundle.records import Record
 from bundle.summary import summarise
 from planner.conditions import Evidence
 from planner.errors import ServerError
-from planner.poc import Plan, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Plan
 from tests.bench.answering import run_answered
 from tests.bench.helpers import (
     FAST,

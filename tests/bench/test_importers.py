@@ -20,7 +20,8 @@ from planner.contract import FIELDS, Contract
 from planner.errors import InputError, UnknownName
 from planner.loads import LoadPoint
 from planner.metrics import METRICS
-from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Launch, Plan, PlanCandidate, Stage
 from tests.bundle.made import bundle
 
 FOREIGN = Path(__file__).parents[1] / "golden" / "foreign"

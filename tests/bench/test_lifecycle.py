@@ -25,7 +25,8 @@ from bench.resume import end_leftovers, kept_of
 from bench.runner import RunResult, run_plan
 from bundle.folder import file_sha256, open_bundle
 from planner.errors import NotAllowed
-from planner.poc import Plan, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Plan
 from tests.bench.helpers import FAST, candidate, free_port, plan, point, run_started, with_emulator
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,8 @@ from bench.emulator.settings import Settings
 from bench.exchange import Exchange
 from bench.saturation import LOOK_EVERY_S, Saturation
 from planner.errors import InputError
-from planner.poc import Stop, plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
+from planner.poc import Stop
 from tests.bench.helpers import candidate, only_bundle, plan, point, run_attached
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from planner.errors import ConflictError, InputError, UnknownName
 from planner.loads import LoadPoint
-from planner.poc import Launch, Plan, PlanCandidate, Stage, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Launch, Plan, PlanCandidate, Stage
 from planner.requirements import Hardware, ModelPlan, Requirements
 from tests.db.made import NOW
 

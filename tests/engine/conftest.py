@@ -10,7 +10,8 @@ import pytest
 
 from bench.dialects import dialect
 from bench.engines import Server
-from planner.poc import Plan, PlanCandidate, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Plan, PlanCandidate
 from services.cases import begin_case
 from services.plans import Drafted, PlanChoices, draft_plan, upload_plan
 from services.workspace import Workspace, open_workspace

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from planner.loads import LoadPoint
-from planner.poc import Launch, Plan, PlanCandidate, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Launch, Plan, PlanCandidate
 from tests.engine.server import (
     ENGINE_VERSION,
     ENVIRONMENT,

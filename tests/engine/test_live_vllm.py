@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from bundle.summary import summarise
-from planner.poc import Plan, PlanCandidate, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Plan, PlanCandidate
 from tests.engine.live import attached, measured, tokenise_ms
 from tests.engine.plans import closed
 from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT

@@ -13,7 +13,8 @@ from pathlib import Path
 from bench.runner import run_plan
 from bundle.run_data import read_run
 from bundle.summary import evidence_of
-from planner.poc import Plan, plan_to_yaml
+from planner.plan_file import plan_to_yaml
+from planner.poc import Plan
 from tests.bench.helpers import candidate, free_port, plan, point
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,9 @@ from planner.condition_line import format_condition
 from planner.errors import NotAllowed, UnknownName
 from planner.hypotheses import BY_ID, TEMPLATES, generate, offer, written
 from planner.hypothesis_case import Case, QualitySet
+from planner.plan_file import plan_from_yaml, plan_to_yaml
 from planner.planning import Roles, case_of, load_points, make_plan, stages
-from planner.poc import Hypothesis, Launch, Plan, PlanCandidate, plan_from_yaml, plan_to_yaml
+from planner.poc import Hypothesis, Launch, Plan, PlanCandidate
 from planner.requirements import Hardware, Requirements
 from tests.planner.test_scoring import NORTIA
 

@@ -9,7 +9,8 @@ from planner.deciding import decide
 from planner.errors import ConflictError, InputError, UnknownName
 from planner.hypotheses import written
 from planner.hypothesis_edits import add, carried, conditions_of, dependents, remove, replace, with_points
-from planner.poc import Plan, plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
+from planner.poc import Plan
 from tests.planner.made import speed
 from tests.planner.test_hypotheses import case, plan
 from tests.planner.test_hypothesis_order import hypothesis

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from planner.errors import InputError
 from planner.loads import LoadPoint
-from planner.poc import Plan, plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
+from planner.poc import Plan
 
 
 def point(**more: object) -> LoadPoint:

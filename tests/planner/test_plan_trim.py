@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.plan_budget import plan_cost
+from planner.plan_file import plan_from_yaml, plan_to_yaml
 from planner.plan_trim import trim
-from planner.poc import plan_from_yaml, plan_to_yaml
 from tests.planner.planned import plan, speed_of
 
 WHOLE = plan_cost(plan(), speed_of).minutes

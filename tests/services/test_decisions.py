@@ -16,7 +16,7 @@ from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING
 from planner.errors import ConflictError, InputError, NotAllowed
 from planner.frozen import sha256_of
-from planner.poc import PLAN_SCHEMA
+from planner.plan_file import PLAN_SCHEMA
 from planner.weighting import RULES_VERSION
 from services.adr_form import flip_from, flip_rows, flips_from, text_from
 from services.arrivals import bring_in, bring_in_usage

@@ -7,7 +7,7 @@ import pytest
 from planner.contract_edit import Edit
 from planner.errors import InputError, SchemaTooNew
 from planner.offered import run_points
-from planner.poc import plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
 from services.plans import PlanChoices, choices_of, draft_plan, save_plan, upload_plan
 from services.verdicts import case_state
 from services.workspace import now

@@ -11,7 +11,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.loads import LoadPoint
-from planner.poc import Container, Launch, plan_from_yaml, plan_to_yaml
+from planner.plan_file import plan_from_yaml, plan_to_yaml
+from planner.poc import Container, Launch
 from services.gpu_kit import gpu_kit
 from services.plan_files import shipped_beside
 from services.quality_set import SHIPPED_SET, shipped_quality_set
