@@ -6,8 +6,8 @@
 
 The server runs and another case's results were looked at, so that modules are loaded and the browser has its files; of
 the large case nothing was read. First paint: from opening the address to the first animation frame that holds the first
-chart's pixels. An interaction: from the click to the first frame in which all that it redraws has other pixels or words
-than before; the median of five. Exit code: 0 when every limit was reached, 1 when one was missed, 2 when the page did
+chart's marks. An interaction: from the click to the first frame in which all that it redraws is drawn otherwise than
+before; the median of five. Exit code: 0 when every limit was reached, 1 when one was missed, 2 when the page did
 not answer at all.
 """
 
@@ -50,18 +50,14 @@ FIRST = {"heading": [HEADING], "first paint": [_named("Speed per user against re
 ONE_RUN = [_named(w) for w in (" requests as bars over ", " gaps over time", "Requests running and waiting: ",
                                "KV cache in use: ")]  # fmt: skip
 # In the page: `drawn` says when all parts of a thing first showed something else than before, in ms of its own clock.
-# A canvas is told apart by its pixels, and is nothing while they are all alike; anything else by its words.
+# A chart is told apart by its drawing, and is nothing while that has no mark; anything else by its words.
 WATCH = """
 window.drawn = {}; window.waiting = {}; window.clicked = 0; window.stirred = 0;
 const shown = (selector) => {
   const part = document.querySelector(selector);
-  const canvas = part?.querySelector('canvas');
-  if (!canvas) return part?.innerText || null;
-  if (!canvas.width || !canvas.height) return null;
-  const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-  let sum = 0;
-  for (const p of pixels) sum = (Math.imul(sum, 31) + p) | 0;
-  return pixels.every((p) => p === pixels[0]) ? null : String(sum);
+  const chart = part?.querySelector('svg.marks');
+  if (chart) return chart.querySelector('[class*=role-mark] path') ? chart.innerHTML : null;
+  return part?.innerText || null;
 };
 window.await_change = (name, selectors) => { window.waiting[name] = selectors.map((s) => [s, shown(s)]); };
 window.unchanged = (parts) => parts.filter(([selector, before]) => [null, before].includes(shown(selector)));
