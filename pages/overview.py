@@ -14,7 +14,7 @@ from ui.cached import workspace
 from ui.charts import against_concurrency
 from ui.due_view import standing_duties
 from ui.flip_gauge import gauge
-from ui.measure_next import amount_in_words
+from ui.next_words import amount_in_words
 from ui.parts import go_to, head, kind_badge, plain, state_badge
 from ui.quality_view import precision_notes
 from ui.session import open_case

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planner.measure_next import Next
-from ui.measure_next import amount_in_words
+from ui.next_words import amount_in_words
 from ui.terminal import say, table
 
 

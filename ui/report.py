@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from services.next_runs import next_runs
 from services.verdicts import CaseState, Users, judge_hypotheses, users_served
 from services.workspace import Workspace
-from ui.measure_next import next_rows
+from ui.next_words import next_rows
 from ui.report_evidence import evidence_section, findings_section, hashes_section, reading_section
 from ui.report_parts import Block, Mark, Paragraph, Report, Section, Table, marked, table_of
 from ui.report_plan import question_section, ran_section
