@@ -30,6 +30,8 @@ from services.since import section
 from services.verdicts import CaseState, case_state, judge_adr
 from services.workspace import VERSION, Workspace, now, signed_by
 
+_AGAIN = "Revisit: "
+
 
 def begin_draft(ws: Workspace, name: str, author: str, supersedes: str | None = None) -> Draft:
     """Begin a draft for a case, prefilled; with `supersedes` it replaces an accepted ADR once it is accepted itself.
@@ -78,7 +80,7 @@ def _revisiting(text: AdrText, old: Adr, judged: Sequence[FlipVerdict], since: s
     context = "\n\n".join(x for x in (" ".join(why), since, text.context) if x)
     return text.model_copy(update={
         "supersedes": (old.id,), "context": context, "conditions": kept,
-        "title": f"Revisit: {old.title}"[:300],
+        "title": f"{_AGAIN}{old.title.removeprefix(_AGAIN)}"[:300],
     })  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from bundle.manifest import BUNDLE_SCHEMA
 from db.cases import Case
 from db.ids import new_id
 from db.migrations import MIGRATIONS
-from decisions.record import People, Status, draft
+from decisions.record import FlipCondition, People, Status, draft
 from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING
 from planner.errors import ConflictError, InputError, NotAllowed
@@ -71,6 +71,17 @@ def test_acceptance_waits_for_the_checklist(shipped, opened):
     with pytest.raises(NotAllowed, match=r"Those who decide are named \(nobody yet\)"):
         accept(shipped, opened.adr.id, "Sato")
     assert shipped.store.adrs.get(opened.adr.id).status is Status.PROPOSED
+
+
+def test_acceptance_waits_for_conditions_without_a_lint_error(shipped, opened):
+    nobodys = FlipCondition.from_line("few-users", "peak_in_flight max <= 5 over 28 days")
+    text = opened.adr.text.model_copy(update={"people": People(decided=("Sato",)), "conditions": (nobodys,)})
+    saved = save(shipped, opened, text, "Sato")
+    assert ("FL009", "error") in [(f.rule, f.severity) for f in findings(shipped, saved.adr)]
+    propose_draft(shipped, saved.adr.id, saved.version, "Sato")
+    with pytest.raises(NotAllowed, match="not everything is done: Flip conditions are there and free of errors: "):
+        accept(shipped, saved.adr.id, "Sato")
+    assert shipped.store.adrs.get(saved.adr.id).status is Status.PROPOSED
 
 
 def test_a_proposal_can_still_be_amended_until_it_is_decided(shipped, opened):
@@ -213,6 +224,14 @@ def test_the_successor_can_be_accepted_though_its_predecessor_fired(shipped):
     assert "carried over as retired, since it would fire again at once: few-users." in successor.context
     assert [c.id for c in checklist(shipped, successor) if not c.done] == ["people"]
     assert decide(shipped, successor.id).number == 2
+
+
+def test_what_is_revisited_twice_is_called_so_once(shipped):
+    first = superseding(shipped, accepted(shipped))
+    decide(shipped, first)
+    second = shipped.store.adrs.get(superseding(shipped, shipped.store.adrs.get(first)))
+    assert second.title == shipped.store.adrs.get(first).title
+    assert second.title.count("Revisit: ") == 1
 
 
 def test_a_second_fired_condition_is_answered_by_the_successor_that_is_under_way(shipped):
