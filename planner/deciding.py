@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from planner.conditions import Condition, Evidence, Kind, More
 from planner.metrics import Level, quantity
+from planner.observed_days import observed_days
 from planner.statistics import (
     binomial_at_least,
     binomial_at_most,
@@ -25,8 +25,6 @@ from planner.statistics import (
 )
 
 MIN_STARTS = 3
-MIN_COVERAGE = 0.9
-DAY_S = 86_400.0
 SHARES = frozenset({"goodput", "error_share", "completed_share"})
 OUTCOMES = frozenset(
     {"started", "oom", "restarts", "preemptions", "waiting", "running", "kv_use", "prefix_hit", "startup_s"}
@@ -58,7 +56,9 @@ def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     if not pieces:
         raise ValueError("nothing to decide on")
     if condition.of.level is Level.DEMAND:
-        return _demand(condition, pieces)
+        seen = observed_days(condition.statistic, condition.window_days or 1, pieces)
+        side = _side(condition, seen.value) if seen.enough else None
+        return Decision(side, seen.value, seen.because, more=seen.more)
     if condition.of.spread_of:
         return _spread(condition, list(per_start(pieces).values()))
     if all(p.kind in AS_STATED for p in pieces) and not _counted(condition, pieces):
@@ -110,55 +110,6 @@ def _as_stated(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         return Decision(None, value, f"{words}, the values disagree ({who})", n, None, (min(values), max(values)))
     counted = f", n = {n}" if n else ", n not stated" if pieces[0].kind is not Kind.DOCUMENTED else ""
     return Decision(_side(condition, value), value, f"{words}{counted} ({who})", n, None, (min(values), max(values)))
-
-
-def _demand(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
-    """Join all observed days into the asked window that ends with the newest of them.
-
-    A piece covers the days before its `at`; where several cover a day, the larger value counts for maxima.
-    """
-    asked = condition.window_days or 1
-    end = max(p.at for p in pieces)
-    begin = end - timedelta(days=asked)
-    inside = [p for p in pieces if p.at > begin]
-    known = (end - min(_since(p) for p in inside)).total_seconds() / DAY_S
-    value = _over_days(condition.statistic, inside)
-    if known < asked - 1e-6:
-        words = f"observed over {known:.0f} days, {asked} needed: {asked - known:.0f} more days"
-        return Decision(None, value, words, more=More(n=math.ceil(asked - known), of="days"))
-    covered = _covered_days(inside, begin, end) / asked
-    if covered < MIN_COVERAGE - 1e-9:
-        words = f"only {covered:.0%} of the last {asked} days is covered, {MIN_COVERAGE:.0%} needed"
-        return Decision(None, value, words)
-    words = f"observed over {asked} days to {end:%Y-%m-%d}, {covered:.0%} covered"
-    return Decision(_side(condition, value), value, words)
-
-
-def _over_days(statistic: str, pieces: Sequence[Evidence]) -> float:
-    """Maximum, percentile, or mean weighted by the days that each piece covers."""
-    if statistic == "max":
-        return max(p.value for p in pieces)
-    if statistic == "mean":
-        days = math.fsum(p.window_days or 1.0 for p in pieces)
-        return math.fsum(p.value * (p.window_days or 1.0) for p in pieces) / days
-    return percentile([p.value for p in pieces], float(statistic.removeprefix("p")))
-
-
-def _since(p: Evidence) -> datetime:
-    return p.at - timedelta(days=p.window_days or 1.0)
-
-
-def _covered_days(pieces: Sequence[Evidence], begin: datetime, end: datetime) -> float:
-    """Days of the window that some piece covers; a piece with holes covers only its share."""
-    days: dict[int, float] = {}
-    span = round((end - begin).total_seconds() / DAY_S)
-    for p in pieces:
-        first = math.floor((max(begin, _since(p)) - begin).total_seconds() / DAY_S + 1e-6)
-        last = math.ceil((p.at - begin).total_seconds() / DAY_S - 1e-6)
-        for day in range(first, min(last, span)):
-            share = p.coverage if p.coverage is not None else 1.0
-            days[day] = max(days.get(day, 0.0), share)
-    return math.fsum(days.values())
 
 
 def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:

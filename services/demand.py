@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from decisions.record import Deployment
 from planner.conditions import Evidence, Kind
-from planner.deciding import MIN_COVERAGE
 from planner.errors import InputError
+from planner.observed_days import MIN_COVERAGE
 from planner.traffic import Requests
 from planner.traffic_in_flight import DAY_S, in_flight
 from services.sharegpt import is_sharegpt

@@ -13,10 +13,10 @@ from datetime import UTC, date, datetime, timedelta
 from statistics import median
 from typing import NamedTuple
 
-from planner.deciding import MIN_COVERAGE
 from planner.engine_facts import server
 from planner.engine_schema import Engine
 from planner.errors import InputError, UnknownName
+from planner.observed_days import MIN_COVERAGE
 from planner.server_schema import Server
 from services.demand import Demand, Gap, day_or_gap
 from services.prometheus import Prometheus

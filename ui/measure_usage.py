@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from planner.deciding import MIN_COVERAGE
+from planner.observed_days import MIN_COVERAGE
 from services.arrivals import bring_in_usage
 from services.demand import Demand, demand_of_file
 from services.demand_queries import MOST_DAYS, demand_of_prometheus, engines_that_export

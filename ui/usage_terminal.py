@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from decisions.flips import FlipVerdict
-from planner.deciding import MIN_COVERAGE
 from planner.errors import InputError
+from planner.observed_days import MIN_COVERAGE
 from services.demand import Demand, demand_of_file
 from services.demand_queries import demand_of_prometheus
 from services.prometheus import Prometheus

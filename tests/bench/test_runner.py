@@ -57,6 +57,18 @@ def test_lengths_are_exact_where_only_usage_can_calibrate_them(tmp_path: Path) -
         assert {r.prompt_tokens for r in records} == {77}
 
 
+def test_a_candidate_is_not_asked_the_points_that_it_skips(tmp_path: Path) -> None:
+    async def both(emulator: Emulator) -> RunResult:
+        all_of_them = candidate(emulator.port, name="whole")
+        one_less = candidate(emulator.port, name="less") | {"skips": ["parallel-2"]}
+        points = [point("single", in_flight=1), point("parallel-2")]
+        return await run_plan(plan(all_of_them, one_less, points=points), tmp_path)
+
+    result = with_emulator(FAST, both)
+    ran = {m.candidate: [r.load_point for r in m.repeats] for m in map(open_bundle, result.bundles)}
+    assert (result.state, ran) == ("finished", {"whole": ["single", "parallel-2"], "less": ["single"]})
+
+
 def test_every_start_is_a_fresh_engine_with_a_bundle_of_its_own(tmp_path: Path) -> None:
     result = run_started(plan(candidate(free_port(), "--slots", "4"), starts=2), tmp_path)
     assert [b.name for b in result.bundles] == ["emu-A-start1", "emu-A-start2"]

@@ -12,6 +12,7 @@ from db.jobs import JobState
 from planner.errors import NotAllowed
 from services.jobs import cancel_job, collect, progress, start_job, stop_job
 from services.plans import save_plan
+from services.quality_set import shipped_quality_set
 from services.verdicts import case_state
 from tests.bench.helpers import candidate, free_port, plan
 from tests.bench.helpers import point as a_point
@@ -44,6 +45,18 @@ def test_bundles_are_taken_in_when_it_ends(shipped, case):
     (run,) = shipped.store.runs.of_case(case)
     assert (run.kind, run.imported_by, run.candidate) == ("simulated", "Kim", "emu")
     assert collect(shipped, ended) == 0  # looking again changes nothing
+
+
+def test_the_shipped_quality_set_comes_along(shipped, case):
+    name, digest, items = shipped_quality_set()
+    asked = a_point("quality", shape="quality", quality_file=name, file_sha256=digest, requests=items)
+    answering = candidate(free_port(), "--slots", "4") | {"contract": {"engine": "vllm", "output_length": "free"}}
+    made = plan(answering, points=[asked], case=CASE)
+    job = start_job(shipped, case, save_plan(shipped, case, made, "Lee").sha256, "Kim")
+    wait(job)
+    assert collect(shipped, job) == 1, shipped.store.jobs.get(job.id).message
+    (rate,) = [e for e in case_state(shipped, CASE).evidence if (e.metric, e.candidate) == ("pass_rate", "emu")]
+    assert (rate.kind, rate.n, rate.load_point) == ("simulated", 16, "quality")  # wc -l catalog/quality/example.jsonl
 
 
 def test_only_one_measures_at_a_time_and_cancel_is_clean(shipped, case):
