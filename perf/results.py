@@ -47,8 +47,7 @@ def _named(words: str) -> str:
 
 
 FIRST = {"heading": [HEADING], "first paint": [_named("Speed per user against requests in flight")]}
-ONE_RUN = [_named(w) for w in (" requests as bars over ", " gaps over time", "Requests running and waiting: ",
-                               "KV cache in use: ")]  # fmt: skip
+ONE_RUN = [_named(" requests as bars over ")]
 # In the page: `drawn` says when all parts of a thing first showed something else than before, in ms of its own clock.
 # A chart is told apart by its drawing, and is nothing while that has no mark; anything else by its words.
 WATCH = """

@@ -18,6 +18,7 @@ from ui.run_link import ANCHOR, linked_run
 from ui.text import t
 
 TABLE_HEIGHT = 260
+VIEWS = ("Requests", "Gaps between tokens", "Server")
 
 
 def one_run(state: CaseState) -> None:
@@ -37,9 +38,15 @@ def _one_run(slug: str, runs: list[Run]) -> None:
         seen = details_of(run.sha256, repeat.load_point, repeat.repeat)
         _counts(repeat, seen)
         name = f"{slug}-{run.sha256[:12]}-{repeat.load_point}-{repeat.repeat}"
-        _requests(name, seen)
-        _gaps(name, seen.gaps)
-        _server(name, seen.server)
+        # One of them at a time: a choice above then draws one chart again, not four.
+        view = st.segmented_control(t("Look at"), VIEWS, default=VIEWS[0], format_func=t, required=True,
+                                    key=f"view-{slug}", label_visibility="collapsed")  # fmt: skip
+        if view == VIEWS[0]:
+            _requests(name, seen)
+        elif view == VIEWS[1]:
+            _gaps(name, seen.gaps)
+        else:
+            _server(name, seen.server)
 
 
 def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
@@ -84,7 +91,6 @@ def _shown(thinned: Thinned, what: str) -> str:
 
 
 def _requests(name: str, seen: RepeatDetails) -> None:
-    st.markdown(f"**{t('Requests in time')}**")
     bars = phases(seen.waterfall.frame)
     if bars.empty:
         st.markdown(t("No request was sent."))
@@ -128,8 +134,6 @@ def _in_words(why: str) -> str:
 
 
 def _gaps(name: str, gaps: Gaps) -> None:
-    title = t("Gaps between tokens, beside long prompts") if gaps.aggressor else t("Gaps between tokens")
-    st.markdown(f"**{title}**")
     frame = gaps.shown.frame
     if frame.empty:
         st.markdown(t("No gap is known: no answer came in more than one part."))
@@ -148,7 +152,6 @@ def _gaps(name: str, gaps: Gaps) -> None:
 
 
 def _server(of: str, server: pd.DataFrame) -> None:
-    st.markdown(f"**{t('The server in time')}**")
     lines = [(title, names[0], unit, metric_lines(server, names).assign(value=lambda f, by=by: f.value / by))
              for title, names, unit, by in SERVER if server.name.isin(names).any()]  # fmt: skip
     missing = [t(title) for title, names, _, _ in SERVER if not server.name.isin(names).any()]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streamlit.testing.v1 import AppTest
+
 from bundle.records import Record, Sample
 from services.evidence import take_in
 from services.workspace import open_workspace
@@ -20,6 +22,10 @@ def bring(home: Path, folder: Path, records: list[Record], **more: list[Sample])
     ws.store.close()
 
 
+def look_at(app: AppTest, view: str) -> AppTest:
+    return app.button_group(key="view-nortia").set_value(view).run()
+
+
 def test_gaps_beside_long_prompts_say_when_these_were_on_the_server(home: Path, launch: Launch, tmp_path: Path) -> None:
     victims = [request(i, 0.1 * i, tokens=11)._replace(cohort="victim") for i in range(10)]
     aggressor = request(99, 1.0, tokens=11)._replace(cohort="aggressor")  # dispatched at 1 s, ends at 1.7 s
@@ -29,7 +35,7 @@ def test_gaps_beside_long_prompts_say_when_these_were_on_the_server(home: Path, 
     said = text(app)
     assert HEADING in said
     assert "10 requests · 10 ok · 0 failed" in said  # the long prompt is no request of the load
-    assert "Gaps between tokens, beside long prompts" in said
+    said = text(look_at(app, "Gaps between tokens"))
     assert "The band: long prompts were on the server, from 1.0 to 1.7 s." in said
 
 
@@ -40,7 +46,8 @@ def test_what_was_not_seen_is_said_in_words(home: Path, launch: Launch, tmp_path
     said = text(app)
     assert "0 requests · 0 ok · 0 failed" in said
     assert "No request was sent." in said
-    assert "No gap is known: no answer came in more than one part." in said
+    assert "No gap is known: no answer came in more than one part." in text(look_at(app, "Gaps between tokens"))
+    said = text(look_at(app, "Server"))
     assert "Not measured: Requests running and waiting, KV cache in use, Preemptions, Memory, GPU power." in said
 
 
