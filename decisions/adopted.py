@@ -5,13 +5,15 @@ What a file tells is a state, not a history: the edits say when it was decided a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, NamedTuple
 
-from decisions.edits import Accepted, Commented, Created, Deprecated, Edit, Proposed, Rejected, Superseded
+from decisions.edits import Accepted, Amended, Commented, Created, Deprecated, Edit, Proposed, Rejected, Superseded
 from decisions.madr_foreign import Read
-from decisions.record import Status
+from decisions.madr_lists import day_of
+from decisions.opinions import Approved, Objected, ObjectionAnswered
+from decisions.record import AdrText, Status
 
 _DECIDED = (Status.ACCEPTED, Status.SUPERSEDED, Status.DEPRECATED)
 
@@ -87,6 +89,7 @@ def edits_of(found: Found, links: Links, number: int, *, case: str, by: str, at:
     text = read.text.model_copy(update={"supersedes": supersedes})
     common: dict[str, Any] = {"at": day, "author": by, "reason": source}
     edits: list[Edit] = [Created(**common, adr=found.id, case=case, text=text), Proposed(**common)]
+    edits += _opinions(read.opinions, text, day, common)
     status = Status.SUPERSEDED if found.id in links.by else read.status
     who, when = read.accepted
     decided = _moment(when, day)
@@ -102,6 +105,25 @@ def edits_of(found: Found, links: Links, number: int, *, case: str, by: str, at:
         lost = f": {read.status_words}, which is not here" if status is Status.SUPERSEDED else ""
         edits.append(Deprecated(**{**common, "reason": f"{source}{lost}"}))
     return tuple(edits)
+
+
+def _opinions(
+    told: Iterable[Mapping[str, Any]], text: AdrText, otherwise: datetime, common: Mapping[str, Any]
+) -> Iterator[Edit]:  # fmt: skip
+    """Who approved and who objected; what was said of a text before an amendment stands before one."""
+    rows = tuple(told)
+    amended = max((n for n, o in enumerate(rows) if o.get("outdated")), default=None)
+    for n, o in enumerate(rows):
+        yield from _opinion(o, _moment(day_of(o.get("day")), otherwise))
+        if n == amended:
+            yield Amended(**common, text=text)
+
+
+def _opinion(o: Mapping[str, Any], at: datetime) -> Iterator[Edit]:
+    who, reason = str(o.get("author", "")), str(o.get("reason", ""))
+    yield (Objected if o.get("stance") == "objects" else Approved)(at=at, author=who, reason=reason)
+    if o.get("answer"):
+        yield ObjectionAnswered(at=at, author=str(o.get("answered_by", "")), objector=who, reason=str(o["answer"]))
 
 
 def numbers(found: Iterable[Found], taken: Collection[int]) -> dict[str, int]:

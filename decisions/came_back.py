@@ -29,7 +29,7 @@ from planner.faults import first_fault
 _NOT_BY_HAND = {"evidence": "figures come from bundles", "snapshots": "they are stored bytes",
                 "sizing": "they are computed", "supersedes": "a superseding draft is begun in Flipline"}  # fmt: skip
 _COMPUTED = (2, 3)  # columns of the table that a verdict fills: state and room left
-_SAME_IN_THE_BLOCK = ("flipline", "id", "case", "number", "status", "superseded_by")
+_SAME_IN_THE_BLOCK = ("flipline", "id", "case", "number", "status", "superseded_by", "opinions")
 
 
 class CameBack(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -35,7 +36,8 @@ _LABELS = ("status", "date", "tags", *(k for keys in _PEOPLE.values() for k in k
 class Read(NamedTuple):
     """A decision as its file tells it. Links are file names or numbers as text; `status_words` is what stood there.
 
-    `accepted` is by whom and when, and `comments` author, day and words, in a file that Flipline wrote.
+    `accepted` is by whom and when, `comments` author, day and words, `opinions` as the block has them, in a file that
+    Flipline wrote.
     """
 
     text: AdrText
@@ -47,6 +49,7 @@ class Read(NamedTuple):
     superseded_by: tuple[str, ...] = ()
     accepted: tuple[str, date | None] = ("", None)
     comments: tuple[tuple[str, date | None, str], ...] = ()
+    opinions: tuple[Mapping[str, Any], ...] = ()
 
 
 class _Foreign:

@@ -20,7 +20,7 @@ from decisions.flips import FlipVerdict
 from decisions.madr_own import exact_block
 from decisions.madr_reader import Hidden, headings, read_madr
 from decisions.madr_words import WORDS, Language, Words
-from decisions.record import Adr, FlipCondition
+from decisions.record import Adr, FlipCondition, Opinion
 from planner.condition_line import EVERY_POINT
 from planner.conditions import Context
 from planner.frozen import canonical_json
@@ -187,6 +187,7 @@ def _machine(
             for e in adr.evidence
         ],
         "sizing": [figure.key for figure in adr.sizing],
+        "opinions": [_opinion(o) for o in adr.opinions],
     }  # fmt: skip
     return {k: _one_line(v) for k, v in data.items() if v not in (None, [], {})}
 
@@ -229,6 +230,11 @@ def _condition(flip: FlipCondition, verdict: FlipVerdict | None) -> dict[str, ob
         "retired": flip.retired,
         "state": verdict.state.value if verdict and not flip.retired else "",
     }
+    return {k: v for k, v in fields.items() if v not in ("", False)}
+
+
+def _opinion(opinion: Opinion) -> dict[str, object]:
+    fields = opinion.model_dump(mode="json", exclude={"at"}) | {"day": f"{opinion.at:%Y-%m-%d}"}
     return {k: v for k, v in fields.items() if v not in ("", False)}
 
 

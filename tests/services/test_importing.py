@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from decisions.record import Status
+from decisions.record import People, Status
 from planner.errors import InputError, NotAllowed
-from services.decisions import comment
+from services.decisions import accept, comment, open_adr, propose_draft, save
 from services.exporting import export_all, export_markdown, plan_export
 from services.hand_edits import read_hand_edit, take_hand_edit
 from services.importing import import_path
+from services.opinions import answer_objection, approve, object_to
 from tests.decisions.corpus import SHAPES
 from tests.services.conftest import opened
 from tests.services.made import CASE, accepted, decide, superseding
@@ -100,6 +101,44 @@ def test_what_was_exported_comes_into_an_empty_log_and_out_again_the_same(shippe
         there, here = path.read_text(), export_markdown(ws, adr.id)[1]
         assert told(here) == told(there)
     assert import_path(ws, CASE, tmp_path / "out", "Lee").new == ()
+    ws.store.close()
+
+
+def test_who_approved_and_who_objected_comes_into_an_empty_log_too(shipped, tmp_path):
+    (tmp_path / "other").mkdir()
+    ws = opened(tmp_path / "other")
+    opened_one = open_adr(shipped, next(a.id for a in shipped.store.adrs.all()))
+    id = opened_one.adr.id
+    propose_draft(shipped, id, opened_one.version, "Tanaka")
+    approve(shipped, id, "Kim (ops)")
+    object_to(shipped, id, "Lee", "too many releases (two a month): see below")
+    proposal = open_adr(shipped, id)
+    save(shipped, proposal, proposal.adr.text.model_copy(update={"people": People(decided=("Sato",))}), "Tanaka")
+    approve(shipped, id, "Mori", "now it names who decides")
+    answer_objection(shipped, id, "Lee", "Sato", "one a quarter is enough")
+    was = accept(shipped, id, "Sato").opinions
+    export_all(shipped, tmp_path / "out")
+    ws.store.cases.add(shipped.store.cases.get(CASE))
+    (came,) = import_path(ws, CASE, tmp_path / "out", "Ann").new
+    assert [o.model_dump(exclude={"at"}) for o in came.opinions] == [o.model_dump(exclude={"at"}) for o in was]
+    assert [(o.author, o.outdated, o.at.date()) for o in came.opinions] == [
+        ("Kim (ops)", True, was[0].at.date()), ("Mori", False, was[1].at.date()), ("Lee", False, was[2].at.date()),
+    ]  # fmt: skip
+    assert ws.store.adrs.verify() == ()
+    ws.store.close()
+
+
+def test_an_opinion_of_a_block_that_was_spoiled_keeps_its_file_out(shipped, tmp_path):
+    (tmp_path / "other").mkdir()
+    ws = opened(tmp_path / "other")
+    old = accepted(shipped)
+    object_to(shipped, old.id, "Lee", "too many releases")
+    (path,) = export_all(shipped, tmp_path / "out")
+    path.write_text(path.read_text().replace("  reason: too many releases\n", ""))
+    ws.store.cases.add(shipped.store.cases.get(CASE))
+    done = import_path(ws, CASE, tmp_path / "out", "Ann")
+    assert (done.new, [b.file for b in done.broken]) == ((), [path.name])
+    assert "cannot be objected to without a reason" in str(done.broken[0].error)
     ws.store.close()
 
 
