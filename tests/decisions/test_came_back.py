@@ -89,7 +89,7 @@ def test_an_accepted_decision_takes_a_review_date_a_condition_and_comments():
         (
             "number: 7",
             "number: 7\nopinions: [{author: Kim}]",
-            "opinions in the block is [{'author': 'Kim'}], and was None",
+            "opinions in the block is [{'author': 'Kim'}]",
         ),
         ("TTFT p95 2.8 s", "TTFT p95 1.8 s", "evidence cannot be changed by hand"),
         ("date: 2026", "x-team: a\ndate: 2026", "nothing takes these words where they stand: front matter x-team."),
