@@ -14,6 +14,7 @@ from planner.hypothesis_edits import needs
 from planner.hypothesis_schema import Stakes
 from planner.plan_budget import PlanCost
 from planner.poc import Hypothesis, Plan
+from planner.units import format_duration
 
 Prior = Literal["expected to fail", "open", "expected to hold", "decided"]
 # How likely a no is taken to be; a prediction is off by a third often enough to leave room on both sides.
@@ -95,7 +96,9 @@ def _reason(r: Ranked) -> str:
 def _adds(minutes: float) -> str:
     if minutes == 0:
         return "adds no run"
-    return "adds less than a minute" if minutes < 1 else f"adds {minutes:,.0f} min"
+    if minutes < 1:
+        return "adds less than a minute"
+    return f"adds {minutes:.0f} min" if minutes < 59.5 else f"adds {format_duration(60 * minutes)}"
 
 
 def _count(n: int) -> str:

@@ -91,5 +91,7 @@ def _shown(place: int, r: Ranked, known: str) -> None:
 
 
 def price(e: Effort) -> str:
-    """Time and tokens in a few words."""
+    """Time and tokens in a few words; a start alone takes no tokens."""
+    if not e.tokens:
+        return about(e.minutes)
     return t("{time}, {tokens:.1f} M tokens", time=about(e.minutes), tokens=e.tokens / 1e6)

@@ -9,6 +9,7 @@ import streamlit as st
 from planner.condition_line import format_condition
 from planner.hypothesis_order import DEFAULT_STAKES, WEIGHT
 from planner.poc import Hypothesis, Plan
+from planner.units import format_duration
 from services.hypotheses import Offer, View, Words, add_own, add_template, change, take_out, waiting_for
 from services.verdicts import CaseState
 from services.workspace import Workspace
@@ -122,4 +123,4 @@ def about(minutes: float) -> str:
     """A predicted time, no finer than it is known."""
     if minutes < 1:
         return t("less than a minute")
-    return t("{n:.0f} min", n=minutes) if minutes < 100 else t("{n:.1f} h", n=minutes / 60)
+    return t("{n:.0f} min", n=minutes) if minutes < 59.5 else format_duration(60 * minutes)

@@ -19,12 +19,14 @@ def section(ws: Workspace, state: CaseState) -> None:
     plan, stored = state.plan, state.stored_plan
     assert plan is not None and stored is not None
     active = bool(_jobs(ws, state, final=False))
+    # Figures from elsewhere bring load points of their own, which no stage runs.
+    run_points = {name for stage in plan.stages for name in stage.points}
     st.markdown(
         t(
             "Runs the plan on this machine: {candidates} at {points} load points, {starts} starts each. Only where the "
             "GPU is; elsewhere the start fails, and that is a result too.",
-            candidates=plain(", ".join(c.id for c in plan.candidates)), points=len(plan.load_points),
-            starts=plan.starts,
+            candidates=plain(", ".join(c.id for c in plan.candidates)), starts=plan.starts,
+            points=len(run_points),
         )
     )  # fmt: skip
     if state.plan_is_stale:

@@ -38,6 +38,7 @@ METRICS: dict[str, str] = {
     "startup_s": "start-up",
     "oom": "out-of-memory deaths",
     "kv_capacity": "KV capacity",
+    "kv_capacity_spread": "spread of KV capacity",
     "kv_use": "KV cache in use",
     "prefix_hit": "prefix cache hits",
     "peak_in_flight": "peak in flight",
