@@ -93,7 +93,7 @@ def test_a_raw_file_can_be_had_again(launch: Launch, home: Path) -> None:
     app.session_state["way"] = "hand"
     app.run()
     assert not app.exception
-    assert "a.log · 3 B" in text(app).replace("\\", "")
+    assert "a.log · 3 bytes" in text(app).replace("\\", "")
 
 
 def test_several_archives_are_dropped_at_once_and_a_broken_one_is_named(launch: Launch, tmp_path: Path) -> None:
