@@ -164,8 +164,8 @@ def test_a_wrong_plan_file_is_one_sentence_and_changes_nothing(
     assert case_state(open_workspace(), "nortia").stored_plan == before
 
 
-def test_catalogue_says_gaps_in_words(launch: Launch) -> None:
+def test_catalogue_says_gaps_in_words(gap: str, launch: Launch) -> None:
     gpus = next(d.value for d in launch("catalogue").dataframe if "GPU" in d.value.columns)
-    thor = gpus[gpus["Id"] == "nvidia-jetson-agx-thor-t5000"].iloc[0]
+    thor = gpus[gpus["Id"] == gap].iloc[0]
     assert thor["Bandwidth (GB/s)"] == "not known"
     assert gpus[gpus["Id"] == "nvidia-gb10-dgx-spark"].iloc[0]["Bandwidth (GB/s)"] == "273"

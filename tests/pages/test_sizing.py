@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -81,19 +82,19 @@ def test_a_control_answers_what_is_not_known_is_asked_for_and_nothing_stored_cha
 
 
 @pytest.fixture
-def gap(home) -> Workspace:
+def gap_case(home: Path, gap: str) -> Workspace:
     """A case on a machine whose bandwidth nobody has written down."""
     ws = open_workspace(home)
     install_shipped(ws)
     r = case_state(ws, "nortia").requirements
     assert r is not None
-    thor = r.hardware[0].model_copy(update={"gpu": "Jetson Thor"})
+    thor = r.hardware[0].model_copy(update={"gpu": gap})
     begin_case(ws, "Gap", r.model_copy(update={"hardware": (thor,)}), "Test")
     ws.store.close()
     return ws
 
 
-def test_a_gap_is_asked_for_and_what_is_stated_counts(gap: Workspace, launch: Launch) -> None:
+def test_a_gap_is_asked_for_and_what_is_stated_counts(gap_case: Workspace, launch: Launch) -> None:
     app = launch("sizing")
     app.session_state["case"] = "gap"
     app = app.run()
