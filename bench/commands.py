@@ -21,6 +21,7 @@ from bench.runner import RunResult, check_plan, run_plan
 from bundle.folder import find_bundles
 from bundle.summary import summarise
 from planner.conditions import Evidence
+from planner.contract_check import refuse_contradictions
 from planner.errors import BundleError, FliplineError, InputError
 from planner.plan_file import plan_from_yaml
 from planner.poc import Plan
@@ -30,13 +31,15 @@ PLAIN_WIDTH = 160  # of a table that goes to a file or a pipe
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan file; raises InputError."""
+    """Read a plan file; raises InputError, also for load points that its contract rules out."""
     try:
-        return plan_from_yaml(path.read_text(encoding="utf-8"), where=path.name)
+        plan = plan_from_yaml(path.read_text(encoding="utf-8"), where=path.name)
     except OSError as e:
         raise InputError(f"cannot be read: {e.strerror}.", where=str(path)) from None
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8.", where=str(path)) from None
+    refuse_contradictions(plan, where=path.name)
+    return plan
 
 
 def run(options: argparse.Namespace) -> int:

@@ -112,6 +112,7 @@ def test_a_failed_candidate_gives_exit_code_1(tmp_path: Path, capsys: pytest.Cap
         ("candidates:", "candidats:", "candidates: field required"),
         ("in_flight: 2", "in_flight: many", "in_flight"),
         ("title: Test", "title: [", "is not YAML"),
+        ("output_length: fixed", "output_length: fixed\n    max_model_len: '20'", "candidate emu, max_model_len:"),
     ],
 )
 def test_a_wrong_plan_is_one_sentence_and_no_traceback(
