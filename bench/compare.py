@@ -23,8 +23,8 @@ from planner.conditions import Evidence
 from planner.contract import Parity, parity
 from planner.errors import BundleError
 from planner.metrics import METRICS, quantity
-from planner.pairing import PER_TOKEN
 from planner.paired import Paired
+from planner.pairing import PER_TOKEN
 
 NOT_MEASURED = "not measured"
 INVALID = "invalid run"

@@ -121,14 +121,19 @@ def _other(
     share = {w.criterion: w.weight for w in ws}
     behind = _lead(engine, best, share)
     margin = near_tie_margin(share)
+    points = f"{-100 * behind:.1f} points of 100"
     if -behind < CHALLENGER_STEPS * margin:
         words = "a near tie" if -behind < margin else "close enough to be worth measuring"
-        return Advice(engine=engine.id, role="challenger", reason=f"{-100 * behind:.1f} points of 100 behind {best.name}: {words}.")
+        return Advice(
+            engine=engine.id,
+            role="challenger",
+            reason=f"{points} behind {best.name}: {words}.",
+        )
     if _speed_decides(requirements) and _at_par(engine, best):
         return Advice(
             engine=engine.id, role="challenger",
             reason=(
-                f"{-100 * behind:.0f} points of 100 behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}. With "
+                f"{points} behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}. With "
                 "one model, a machine in house and time for upgrades, speed for the money decides, and no document "
                 "proves it."
             ),
@@ -141,7 +146,7 @@ def _other(
     worst = [c for c in sorted(losses, key=lambda c: -round(losses[c], 12)) if losses[c] > 0][:REASONS_NAMED]
     return Advice(
         engine=engine.id, role="later",
-        reason=f"{-100 * behind:.0f} points of 100 behind {best.name}. " + _named([(c, rated(engine, c).reason) for c in worst]),
+        reason=f"{points} behind {best.name}. " + _named([(c, rated(engine, c).reason) for c in worst]),
         sources=_unique(s for c in worst for s in rated(engine, c).source),
         when=f"its ratings change: {', '.join(worst)}",
     )  # fmt: skip

@@ -156,7 +156,8 @@ class Score(Frozen):
         first = self.of(self.favourite)
         names = " and ".join(self.of(e).engine_name for e in self.near_ties)
         tie = f", in a near tie with {names}" if names else ""
-        return f"{first.engine_name} comes first with {100 * first.score:.0f} of 100{tie}; only a measurement names a winner."
+        points = f"{100 * first.score:.0f} of 100"
+        return f"{first.engine_name} comes first with {points}{tie}; only a measurement names a winner."
 
 
 def score(

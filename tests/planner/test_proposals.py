@@ -84,7 +84,9 @@ def test_a_thin_rating_that_no_load_settles_is_read_again_and_proposes_nothing()
     scored = score(NORTIA, engines, compute_capability=GB10)
     (asked,) = rereads(scored)
     assert (asked.engine, asked.criterion) == ("sglang", "ease_of_install")
-    assert asked.sentence.startswith("Ease of installation of SGLang is not known, and no load tells it: read or try it")
+    assert asked.sentence.startswith(
+        "Ease of installation of SGLang is not known, and no load tells it: read or try it"
+    )
     assert not any("ease" in p.id for p in propose(NORTIA, scored))
     # Ours rests on documents there, which can prove what they say of themselves.
     assert rereads(score(NORTIA, ENGINES, compute_capability=GB10)) == ()
