@@ -3,9 +3,6 @@
 PYTHON ?= python3
 PORT ?= 8501
 ARGS ?=
-# These hold figures against limits that only a quiet machine keeps, so nothing runs beside them. Everything else must pass
-# on a busy one; much of it waits for servers, hence three processes on two cores. tests/conftest.py has the order.
-ALONE := tests/perf
 # With ARGS="-k name" one of two runs may hold no test of that name, which is no failure.
 OR_NONE = $(if $(ARGS),|| [ $$? -eq 5 ],)
 ARCH ?= amd64
@@ -30,11 +27,12 @@ help: ## list what can be made
 run: $(APP_READY) ## install what is missing and open the app on this machine
 	$(BIN)/python -m streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT)
 
+# Much of what runs side by side waits for servers, hence three processes on two cores.
 # Hundreds of tests start Python anew; where an environment forbids it to keep what it compiled, each would compile again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_READY) ## run every test but those that need a real engine (wants Chromium and prometheus)
-	$(BIN)/python -m pytest -m "not engine" -n 3 --dist loadfile --no-loadscope-reorder --ignore=$(ALONE) $(ARGS) $(OR_NONE)
-	$(BIN)/python -m pytest -m "not engine" $(ALONE) $(ARGS) $(OR_NONE)
+	$(BIN)/python -m pytest -m "not engine and not alone" -n 3 --dist loadfile --no-loadscope-reorder $(ARGS) $(OR_NONE)
+	$(BIN)/python -m pytest -m "alone and not engine" tests/perf tests/bench $(ARGS) $(OR_NONE)
 
 test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real vLLM on the CPU and test against it
 	$(BIN)/python -m pytest tests/engine -m engine $(ARGS)

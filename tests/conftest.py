@@ -21,9 +21,13 @@ settings.load_profile("flipline")
 LONGEST = ("test_walk", "test_runner", "test_faults", "test_lifecycle", "test_shards", "test_gpu_kit", "test_pages")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; all others keep their order."""
+    """Put the longest files first, all others keep their order; what is timed runs alone, which -m is to see."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    for item in items:
+        if item.path.parent.name == "perf":
+            item.add_marker("alone")
 
 
 @pytest.fixture(scope="session")
