@@ -18,7 +18,11 @@ settings.register_profile("flipline", deadline=None, max_examples=50)
 settings.load_profile("flipline")
 
 # Files are given to processes in this order; a long one that began last would end alone.
-LONGEST = ("test_walk", "test_runner", "test_faults", "test_lifecycle", "test_shards", "test_gpu_kit", "test_pages")
+LONGEST = ("test_runner", "test_faults", "test_lifecycle", "test_shards", "test_gpu_kit", "test_pages")
+# Folders and files of bench that watch a clock or drive a browser.
+ALONE_FOLDERS = ("perf", "browser")
+ALONE_FILES = ("arrivals", "emulator", "engines", "hypothesis_points", "kernel_stamps", "saturation", "shapes",
+               "transport")  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,7 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, all others keep their order; what is timed runs alone, which -m is to see."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for item in items:
-        if item.path.parent.name == "perf":
+        room, file = item.path.parent.name, item.path.stem.removeprefix("test_")
+        if room in ALONE_FOLDERS or (room == "bench" and file in ALONE_FILES):
             item.add_marker("alone")
 
 

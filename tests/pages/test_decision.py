@@ -10,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from decisions.flips import from_template
 from decisions.record import Status
-from planner import metrics
 from services.decisions import open_adr, save
 from services.flip_edits import add_condition
 from services.verdicts import case_state
 from services.workspace import Workspace, now, open_workspace
+from tests.forgotten import forgotten
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
 
@@ -118,17 +118,14 @@ def test_what_is_due_and_a_silent_webhook_are_on_the_overview(full: Workspace, l
     assert "secret" not in said
 
 
-def test_a_condition_on_a_metric_that_is_gone_is_shown_with_its_stored_line(
-    full: Workspace, launch: Launch, monkeypatch
-) -> None:
+def test_a_condition_on_a_metric_that_is_gone_is_shown_with_its_stored_line(full: Workspace, launch: Launch) -> None:
     ws = open_workspace(full.home)
     adr = next(a for a in case_state(ws, "nortia").adrs if a.status is Status.ACCEPTED)
     flip = from_template("slow-start", candidate="vllm", owner="Kim", recheck_on=now().date() + timedelta(days=30))
     add_condition(ws, adr.id, flip, "Kim", "we scale now")
     ws.store.close()
-    monkeypatch.delitem(metrics.METRICS, "startup_s")
-    monkeypatch.delitem(metrics._BY_NAME, "startup_s")
-    app = launch("adr-log")
-    assert not app.exception
-    assert "no longer exists. It was stored as 'vllm: start-up ≤ 300'." in text(app).replace("\\", "")
-    assert not app.switch_page("pages/decision.py").run().exception
+    with forgotten("startup_s"):
+        app = launch("adr-log")
+        assert not app.exception
+        assert "no longer exists. It was stored as 'vllm: start-up ≤ 300'." in text(app).replace("\\", "")
+        assert not app.switch_page("pages/decision.py").run().exception

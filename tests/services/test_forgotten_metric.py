@@ -7,33 +7,29 @@ from datetime import timedelta
 import pytest
 
 from decisions.flips import from_template
-from planner import metrics
 from services.arrivals import bring_in_usage
 from services.exporting import export_markdown
 from services.flip_edits import add_condition
 from services.rejudging import rejudge
 from services.verdicts import case_state, judge_adr
 from services.workspace import now, open_workspace
+from tests.forgotten import forgotten
 from tests.services.made import CASE, accepted, days
 
 SAID = "the metric 'startup_s' no longer exists. It was stored as 'vllm: startup_s <= 300'."
 
 
 @pytest.fixture
-def older(shipped, monkeypatch):
+def older(shipped):
     """The workspace as a Flipline finds it that has no start-up time any more; the id of its decision."""
     adr = accepted(shipped)
     flip = from_template("slow-start", candidate="vllm", owner="Kim", recheck_on=now().date() + timedelta(days=30))
     add_condition(shipped, adr.id, flip, "Kim", "we scale now")
     head = shipped.store.adrs.head(adr.id)
-    kept = metrics.METRICS.copy()
-    del metrics.METRICS["startup_s"]
-    monkeypatch.delitem(metrics._BY_NAME, "startup_s")
-    ws = open_workspace(shipped.home, url=f"sqlite:///{shipped.home.parent}/flipline.db")
-    yield ws, adr.id, head
-    ws.store.close()
-    metrics.METRICS.clear()  # back in its order, which the generated docs follow
-    metrics.METRICS.update(kept)
+    with forgotten("startup_s"):
+        ws = open_workspace(shipped.home, url=f"sqlite:///{shipped.home.parent}/flipline.db")
+        yield ws, adr.id, head
+        ws.store.close()
 
 
 def test_the_log_loads_and_everything_else_is_judged(older):
