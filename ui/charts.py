@@ -49,14 +49,15 @@ def _value_axis(field: str, title: str, values: pd.Series, *, log: bool, share: 
 
 def against_concurrency(
     frame: pd.DataFrame, *, y: str, y_title: str, required: float | None = None, required_label: str = "",
-    series: str = "kind", log: bool = False,
+    series: str = "kind", log: bool = False, among: pd.DataFrame | None = None,
 ) -> alt.LayerChart:  # fmt: skip
     """Lines of `y` over `batch` (requests in flight), one colour per `series`; the requirement is a red rule.
 
-    `frame` has the columns batch, `series`, `y` and optionally n, low, high. A range is drawn as a bar.
+    `frame` has the columns batch, `series`, `y` and optionally n, low, high. A range is drawn as a bar. `among` has the
+    rows of all that are looked at in turn: one axis for all of them, so that they compare and only data is drawn anew.
     """
     x = _concurrency_axis(t("Requests in flight (log scale)"))
-    layers = series_layers(frame, x, t("In flight"), y, y_title, series, log=log)
+    layers = series_layers(frame, x, t("In flight"), y, y_title, series, log=log, among=among)
     if required is not None:
         layers.append(rule(required, required_label))
     return alt.layer(*layers).properties(height=HEIGHT)
@@ -64,10 +65,11 @@ def against_concurrency(
 
 def series_layers(
     frame: pd.DataFrame, x: alt.X, x_words: str, y: str, y_title: str, series: str, *, log: bool = False,
-    share: bool = False,
+    share: bool = False, among: pd.DataFrame | None = None,
 ) -> list[alt.Chart | alt.LayerChart]:  # fmt: skip
     """Ranges, lines and points; where `frame` has a kind, dashes and hollow points tell what was not measured."""
-    present = list(dict.fromkeys(frame[series]))
+    spanned = frame if among is None else among
+    present = list(dict.fromkeys(spanned[series]))
     scale = alt.Scale(domain=present, range=colours(present))
     tooltip = [
         alt.Tooltip(f"{series}:N", title=t("Series")),
@@ -80,7 +82,7 @@ def series_layers(
         frame = frame.assign(style=frame["kind"])
     base = alt.Chart(frame).encode(
         x=x,
-        y=_value_axis(f"{y}:Q", y_title, frame[y], log=log, share=share),
+        y=_value_axis(f"{y}:Q", y_title, spanned[y], log=log, share=share),
         color=alt.Color(
             f"{series}:N",
             title=None,
@@ -92,7 +94,7 @@ def series_layers(
     lines = base.mark_line(strokeWidth=2)
     layers: list[alt.Chart | alt.LayerChart] = [lines, base.mark_point(size=60, filled=True, opacity=1)]
     if "kind" in frame:
-        kinds = list(dict.fromkeys(frame["kind"]))
+        kinds = list(dict.fromkeys(spanned["kind"]))
         dashes = alt.Scale(domain=kinds, range=[DASHES[k] for k in kinds])
         measured = alt.FieldOneOfPredicate(field="kind", oneOf=["measured", "observed"])
         layers = [

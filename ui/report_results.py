@@ -85,7 +85,7 @@ def _speeds(state: CaseState, r: Requirements) -> Iterator[Block]:
     asked = Limit(t("within, at p{p}", p=r.ttft_percentile), r.ttft_s * 1000)
     for who in dict.fromkeys(first.who):
         frame = first[first.who == who]
-        shown = first_token_picture(r, frame)
+        shown = first_token_picture(r, frame, frame)
         title = t("Time to first token, queue included: {who}", who=who)
         yield Chart(title, shown.words, shown.chart, frame, "batch", in_flight, "ms", (asked,))
     if first.empty:

@@ -74,13 +74,14 @@ def _first_token(slug: str, r: Requirements, ttft: pd.DataFrame) -> None:
     chosen = st.segmented_control(t("Whose"), who, default=who[0], required=True, key=f"ttft-who-{slug}",
                                   label_visibility="collapsed")  # fmt: skip
     shown = ttft[ttft.who == chosen]
-    chart_of(slug, "ttft", *first_token_picture(r, shown), shown)
+    chart_of(slug, "ttft", *first_token_picture(r, shown, ttft), shown)
 
 
-def first_token_picture(r: Requirements, shown: pd.DataFrame) -> Picture:
-    """TTFT percentiles of one candidate against requests in flight."""
+def first_token_picture(r: Requirements, shown: pd.DataFrame, among: pd.DataFrame) -> Picture:
+    """TTFT percentiles of one candidate against requests in flight; `among` are those of all candidates."""
     chart = against_concurrency(
         shown, y="value", y_title=t("TTFT (ms)"), required=r.ttft_s * 1000,
         required_label=t("within {x:g} s at p{p}", x=r.ttft_s, p=r.ttft_percentile), series="series", log=True,
+        among=among,
     )  # fmt: skip
     return Picture(chart, t("TTFT percentiles against requests in flight, with the required time"))
