@@ -4,77 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import sqlite3
-from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
 
 import cli
-from bundle.folder import pack
-from decisions.record import People
 from planner.plan_file import plan_from_yaml
-from services.decisions import accept, propose_draft, save_draft
-from services.verdicts import case_state
-from services.workspace import now, open_workspace
-from tests.bundle.made import bundle
-from ui import terminal
+from tests.terminal import Cli, home, run
+
+__all__ = ["home", "run"]  # fixtures
 
 SHIPPED = (Path(cli.__file__).parent / "catalog" / "cases" / "nortia.yaml").read_text(encoding="utf-8")
-
-
-class Ran(NamedTuple):
-    """What a command gave."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Ran]
-
-
-@pytest.fixture
-def home(tmp_path: Path, shipped_home: Path) -> Path:
-    return shutil.copytree(shipped_home, tmp_path / "home")
-
-
-@pytest.fixture
-def run(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    monkeypatch.setattr(terminal, "out", terminal.Console(soft_wrap=True, width=200))
-
-    def ran(*words: str) -> Ran:
-        try:
-            code = cli.main(["--home", str(home), *words])
-        except SystemExit as e:  # argparse's own way out
-            code = int(e.code or 0)
-        said = capsys.readouterr()
-        return Ran(code, said.out, said.err)
-
-    return ran
-
-
-def accepted_adr(home: Path) -> str:
-    """Accept Nortia's draft; returns its id."""
-    ws = open_workspace(home)
-    adr = case_state(ws, "nortia").adrs[0]
-    draft = ws.store.adrs.draft(adr.id)
-    saved = save_draft(ws, draft.adr.model_copy(update={"people": People(decided=("Lee",))}), draft.version, "Lee")
-    propose_draft(ws, adr.id, saved.version, "Lee")
-    accept(ws, adr.id, "Lee")
-    ws.store.close()
-    return adr.id
-
-
-def month(peak: float, days: int = 28) -> str:
-    """A usage file that ends yesterday."""
-    last = now().date() - timedelta(days=1)
-    lines = [f"{last - timedelta(days=i)},{peak:g},300" for i in reversed(range(days))]
-    return "\n".join(["date,peak_in_flight,requests", *lines])
 
 
 def test_size_says_units_and_that_nothing_is_measured(run: Cli) -> None:
@@ -286,164 +227,6 @@ def test_plan_writes_the_ready_folder_and_the_request(run: Cli, tmp_path: Path) 
     assert refused.code == 2 and "cannot be written" in refused.err
 
 
-@pytest.mark.parametrize("form", ["folder", "zip"])
-def test_take_in_stores_bundles_once(run: Cli, tmp_path: Path, form: str) -> None:
-    folder = bundle(tmp_path / "results" / "vllm-1")
-    path = tmp_path / "results"
-    if form == "zip":
-        path = tmp_path / "results.zip"
-        pack([folder], path)
-    ran = run("take-in", "--case", "nortia", str(path), "--by", "Lee")
-    assert (ran.code, "new" in ran.out) == (0, True)
-    assert "1 of 1: " in ran.out
-    assert "was there" in run("take-in", "--case", "nortia", str(path)).out
-
-
-def test_take_in_names_a_broken_bundle_beside_the_good_ones(run: Cli, tmp_path: Path) -> None:
-    for start in (1, 2):
-        bundle(tmp_path / "results" / f"vllm-{start}", start=start)
-    (tmp_path / "results" / "vllm-2" / "telemetry.parquet").write_bytes(b"altered")
-    ran = run("take-in", "--case", "nortia", str(tmp_path / "results"))
-    assert (ran.code, "1 of 2: vllm-1" in ran.out, "run-vllm-1" in ran.out) == (1, True, True)
-    assert "BROKEN vllm-2: telemetry.parquet was altered after the run." in ran.out
-
-
-def test_take_in_refuses_an_altered_bundle_and_stores_nothing(run: Cli, home: Path, tmp_path: Path) -> None:
-    folder = bundle(tmp_path / "results" / "vllm-1")
-    (folder / "records" / "r1.parquet").write_bytes(b"altered")
-    ran = run("take-in", "--case", "nortia", str(tmp_path / "results"))
-    assert ran.code == 2
-    assert ran.err.count("\n") == 1 and "records/r1.parquet" in ran.err
-    ws = open_workspace(home)
-    assert case_state(ws, "nortia").runs == ()
-    ws.store.close()
-
-
-def test_verdicts_exit_with_1_when_a_hypothesis_fails(run: Cli) -> None:
-    ran = run("verdicts", "--case", "nortia", "--json")
-    assert ran.code == 1  # H4 fails as imported: 8.13 s at the nearest published rate, against 2 s
-    found = {h["id"]: h["state"] for h in json.loads(ran.out)["hypotheses"]}
-    assert found["H4"] == "fails"
-    assert {found[h] for h in ("H1", "H2", "H3", "H5", "H6-1")} == {"unmeasured"}
-    first = json.loads(ran.out)["measure_next"][0]
-    assert (first["candidate"], first["load_point"], first["could"]) == ("vllm", "single", "end the plan")
-    told = run("verdicts", "--case", "nortia").out
-    assert "8.13 s" in told and "Measure next" in told and "vllm at single" in told
-
-
-@pytest.mark.parametrize(("peak", "days", "fires"), [(5, 28, True), (6, 28, False), (5, 20, False)])
-def test_four_weeks_of_five_users_fire_the_condition_and_nothing_less(
-    run: Cli, home: Path, tmp_path: Path, peak: float, days: int, fires: bool
-) -> None:
-    run("adr", "list")  # the first command puts the shipped cases there
-    accepted_adr(home)
-    file = tmp_path / "usage.csv"
-    file.write_text(month(peak, days))
-    ran = run("usage", "--case", "nortia", str(file), "--by", "Lee", "--source", "gateway log")
-    assert ran.code == 0
-    assert f"{days} days, " in ran.out
-    assert f"highest peak in flight {peak}" in ran.out
-    assert ("FIRED few-users" in ran.out) is fires
-
-
-def test_compare_says_what_contracts_allow_and_every_outcome(run: Cli) -> None:
-    ran = run("compare", "--case", "two-cores")
-    assert ran.code == 0
-    assert "vllm against llama-server: comparable with a declared difference" in ran.out
-    assert "weight_format: safetensors -> gguf" in ran.out
-    (pair,) = json.loads(run("compare", "--case", "two-cores", "--json").out)
-    figures = {(f["metric"], f["statistic"], f["load_point"]): f for f in pair["figures"]}
-    assert figures["output_tok_s", "value", "single"]["higher"] == "llama-server"
-    assert figures["ttft_ms", "p50", "single"]["outcome"] == "refused"
-    assert "nothing to compare" in run("compare", "--case", "nortia").out
-
-
-def test_usage_reads_a_request_log_and_says_which_days_do_not_count(run: Cli, tmp_path: Path) -> None:
-    """A day has 24 hours: of the first only the last hour was looked at."""
-    day = now().date() - timedelta(days=3)
-    times = (f"{day}T23:00:00Z", f"{day + timedelta(days=1)}T12:00:00Z", f"{day + timedelta(days=1)}T23:59:00Z")
-    file = tmp_path / "gateway.csv"
-    file.write_text("\n".join(("timestamp,input_tokens,output_tokens,latency_s", *(f"{x},100,20,5" for x in times))))
-    ran = run("usage", "--case", "nortia", str(file), "--by", "Lee", "--json")
-    assert ran.code == 0
-    found = json.loads(ran.out)
-    assert [(d["day"], d["peak_in_flight"], d["requests"]) for d in found["days"]] == [
-        (f"{day + timedelta(days=1)}", 1, 2)
-    ]
-    assert [g["day"] for g in found["gaps"]] == [f"{day}"]
-    assert f"! {day}: 4% covered, not counted." in run("usage", "--case", "nortia", str(file), "--by", "Lee").out
-
-
-def test_usage_names_line_and_field(run: Cli, tmp_path: Path) -> None:
-    file = tmp_path / "usage.csv"
-    file.write_text("date,peak_in_flight\n2026-10-01,4\n2026-10-02,many\n")
-    ran = run("usage", "--case", "nortia", str(file), "--by", "Lee", "--source", "log")
-    assert ran.code == 2
-    assert ran.err == "usage.csv, line 3: peak_in_flight 'many' is not a number.\n"
-
-
-def test_adr_due_fails_once_a_day_is_here(run: Cli, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("adr", "list")
-    accepted_adr(home)
-    assert run("adr", "due")[:2] == (0, "Nothing is due within 14 days.\n")
-    soon = run("adr", "due", "--within", "100")
-    assert soon.code == 0
-    assert "few-users" in soon.out
-    at = now() + timedelta(days=95)
-    monkeypatch.setattr("services.due.now", lambda: at)
-    ran = run("adr", "due", "--case", "nortia", "--json")
-    assert ran.code == 1
-    assert {(d["what"], d["condition"], d["days_left"]) for d in json.loads(ran.out)} >= {("re-check", "few-users", -5)}
-
-
-def test_adr_rejudge_says_what_days_changed(run: Cli, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("adr", "list")
-    accepted_adr(home)
-    assert run("adr", "rejudge")[:2] == (0, "Nothing changed.\n")
-    at = now() + timedelta(days=95)
-    for module in ("services.rejudging", "services.verdicts"):
-        monkeypatch.setattr(f"{module}.now", lambda: at)
-    ran = run("adr", "rejudge", "--case", "nortia")
-    assert ran.code == 0
-    assert "few-users" in ran.out
-    assert "the day of its re-check passed" in ran.out
-    assert run("adr", "rejudge", "--json").out == "[]\n"
-
-
-def test_adr_list_export_and_verify(run: Cli, home: Path, tmp_path: Path) -> None:
-    assert "draft" in run("adr", "list", "--case", "nortia").out
-    assert "No ADR has a number yet" in run("adr", "export", str(tmp_path / "adr")).out
-    id = accepted_adr(home)
-    ran = run("adr", "export", str(tmp_path / "adr"))
-    (written,) = (tmp_path / "adr").glob("0001-*.md")
-    assert str(written) in ran.out
-    verified = run("adr", "verify")
-    ws = open_workspace(home)
-    head = ws.store.adrs.head(id)
-    ws.store.close()
-    assert verified.code == 0
-    assert f"{head}  {id}  ADR-0001" in verified.out
-    assert head in written.read_text()
-
-
-@pytest.mark.parametrize("to", ["'{}'", "replace(body, 'Lee', 'Kim')"], ids=["text destroyed", "name replaced"])
-def test_adr_verify_names_the_first_broken_link(run: Cli, home: Path, to: str) -> None:
-    run("adr", "list")
-    id = accepted_adr(home)
-    with sqlite3.connect(home / "flipline.db") as tampered:
-        for (name,) in tampered.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            tampered.execute(f"DROP TRIGGER {name}")
-        (table,) = tampered.execute(
-            "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
-            "WHERE m.type = 'table' AND c.name = 'prev'"
-        ).fetchone()
-        tampered.execute(f"UPDATE {table} SET body = {to} WHERE seq = 1")
-    tampered.close()
-    ran = run("adr", "verify")
-    assert ran.code == 1
-    assert f"BROKEN {id}, edit 1: was changed after it was written." in ran.out
-
-
 def test_catalog_check_finds_a_faulty_own_entry(run: Cli, home: Path) -> None:
     assert run("catalog", "check").code == 0
     own = home / "catalog"
@@ -483,29 +266,6 @@ def test_every_command_shows_an_example(run: Cli, words: str) -> None:
     assert f"Example: python cli.py {words}" in " ".join(ran.out.split())
 
 
-def test_traffic_says_what_a_log_says_and_writes_the_trace_to_replay(run: Cli, tmp_path: Path) -> None:
-    log, trace = tmp_path / "azure.csv", tmp_path / "replay.csv"
-    rows = [f"2026-11-02 10:00:{i:02d}.0000000,{100 + i},50" for i in range(40)]
-    log.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows]), encoding="utf-8")
-    shown = run("traffic", str(log), "--case", "nortia", "--replay", str(trace), "--requests", "10")
-    assert shown.code == 0
-    assert "Azure LLM inference trace" in shown.out and "requests_per_user_per_min" in shown.out
-    assert len(trace.read_text().splitlines()) == 11
-    found = json.loads(run("traffic", str(log), "--tok-s", "25", "--first-s", "2", "--json").out)
-    # Each takes 2 s and 50 tokens at 25 tok/s: four in flight.
-    assert (found["summary"]["n"], found["summary"]["in_flight"]["peak"], found["proposed"]) == (40, 4, [])
-
-
-def test_traffic_of_unknown_columns_names_them_and_takes_them_by_hand(run: Cli, tmp_path: Path) -> None:
-    log = tmp_path / "gateway.csv"
-    log.write_text("when,in,out\n5,10,3\n7,12,4\n", encoding="utf-8")
-    refused = run("traffic", str(log))
-    assert refused.code == 2 and "has the columns when, in, out" in refused.err
-    assert run("traffic", str(log), "--columns", "time=when,input=in,output=out", "--unit", "s").code == 0
-    wrong = run("traffic", str(log), "--columns", "time=when,input=in,size=out")
-    assert wrong.code == 2 and "unknown role 'size'" in wrong.err
-
-
 def test_hypotheses_are_listed_in_order_with_what_they_cost(run: Cli) -> None:
     ran = run("hypotheses", "--case", "nortia", "--json")
     assert ran.code == 0
@@ -520,29 +280,3 @@ def test_hypotheses_are_listed_in_order_with_what_they_cost(run: Cli) -> None:
     said = run("hypotheses", "--case", "nortia", "--draft").out
     assert "shared runs counted once" in said and "H-prefix" in said
     assert run("hypotheses", "--case", "nirtia").code == 2
-
-
-def test_adr_check_export_import_and_replay(run: Cli, home: Path, tmp_path: Path) -> None:
-    run("adr", "list")
-    id = accepted_adr(home)
-    folder, log = tmp_path / "adr", tmp_path / "log.json"
-    assert run("adr", "export", str(folder), "--json", str(log)).code == 0
-    assert json.loads(run("adr", "check", str(folder), "--json").out)["well"] is True
-    assert run("adr", "check").code == 0
-    replayed = run("adr", "replay", "ADR-0001", "--json")
-    assert (replayed.code, json.loads(replayed.out)["same"]) == (0, True)
-    (path,) = folder.glob("0001-*.md")
-    path.write_text(path.read_text().replace("### For machines", "### Comments\n\n* No.\n\n### For machines"))
-    refused = run("adr", "export", str(folder))
-    assert (refused.code, "+* No." in refused.out) == (1, True)
-    brought = json.loads(run("adr", "import", str(folder), "--case", "nortia", "--by", "Kim", "--json").out)
-    assert brought["edited"] == [{"file": path.name, "adr": id, "author": "Kim", "edits": ["comment"]}]
-    assert run("adr", "export", str(folder)).code == 0
-    assert "0 new" in run("adr", "import", str(log)).out
-    (folder / "0009-broken.md").write_text("---\nstatus: x\n")
-    broken = run("adr", "import", str(folder), "--case", "nortia")
-    assert (broken.code, "BROKEN 0009-broken.md, line 1" in broken.out) == (1, True)
-    assert run("adr", "check", str(tmp_path / "none")).code == 2
-    assert run("adr", "export").code == 2
-    assert run("adr", "import", str(folder)).code == 2
-    assert json.loads(run("adr", "list", "--json").out)[0]["status"] == "accepted"

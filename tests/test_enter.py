@@ -9,7 +9,7 @@ import pytest
 from services.attachments import attached_bytes, attachments
 from services.verdicts import case_state
 from services.workspace import open_workspace
-from tests.test_cli import Cli, home, run
+from tests.terminal import Cli, home, run
 
 __all__ = ["home", "run"]  # fixtures
 SHEET = """Engine;In flight;Input;Output;TTFT p95 [s];Speed;memo
