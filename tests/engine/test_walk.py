@@ -21,7 +21,7 @@ from services.decisions import accept, begin_draft, checklist, open_adr, propose
 from services.exporting import export_markdown
 from services.plans import Drafted, draft_plan
 from services.results import theory_of
-from services.verdicts import case_state, judge_adr, judge_hypotheses, users_served
+from services.verdicts import CaseState, case_state, judge_adr, judge_hypotheses, users_served
 from services.workspace import Workspace, now
 from tests.engine.conftest import AUTHOR, HYPOTHESES, OVERLOAD, STARTS, SWEEP
 from tests.engine.drafted import REQUIREMENTS
@@ -42,6 +42,14 @@ def poc(workspace: Workspace, case: str, bundle_folder: Path) -> str:
     arrived = bring_in(workspace, case, bundle_folder, AUTHOR)
     assert (len(arrived.taken), arrived.broken) == (STARTS, ())
     return case
+
+
+def judged_by(state: CaseState, hypothesis: str) -> tuple[str, ...]:
+    """The evidence that a hypothesis was judged by: a start that a rule of validity spoiled, on a busy machine, is not
+    among it; some of three are left."""
+    [used] = [v.verdict.used for v in judge_hypotheses(state) if v.hypothesis.id == hypothesis]
+    assert 1 <= len(used) <= STARTS
+    return used
 
 
 def test_the_plan_that_ran_is_the_draft_of_the_page_for_this_machine(drafted: Drafted, measured_plan: Plan) -> None:
@@ -102,7 +110,7 @@ def test_the_decision_is_accepted_and_its_export_says_measured(workspace: Worksp
     assert yaml.safe_load(text.split("---")[1])["status"] == "accepted"
     assert "12 simultaneous users get the promise on one unit (vllm, measured)" in text
     speeds = [e for e in adr.evidence if e.says.startswith("vllm: user_tok_s p50 at parallel-4")]
-    assert [e.kind for e in speeds] == [Kind.MEASURED] * STARTS
+    assert {e.id for e in speeds} == set(judged_by(case_state(workspace, poc), "H3"))
     machine = yaml.safe_load(text.split("```yaml")[1].split("```")[0])
     assert {e["kind"] for e in machine["evidence"]} == {"measured"}
     assert {e["run"] for e in machine["evidence"]} == {r.sha256 for r in case_state(workspace, poc).runs}
@@ -139,7 +147,5 @@ def test_the_report_says_what_was_measured_and_nothing_else(workspace: Workspace
     assert "simulated" not in html + markdown
     for run in state.runs:
         assert run.sha256 in html and run.sha256 in markdown
-    speeds = [e for e in state.evidence.at("user_tok_s", "parallel-4") if (e.kind, e.statistic) == ("measured", "p50")]
-    assert len(speeds) == STARTS
-    assert all(e.id in html for e in speeds)  # what H3 was judged by
+    assert all(id in html for id in judged_by(state, "H3"))
     assert html.count("<figure>") == 4  # speed per user, total output, first token, measured over theory
