@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 from planner.conditions import Evidence, More
@@ -58,13 +60,16 @@ def _since(p: Evidence) -> datetime:
 
 
 def _covered_days(pieces: Sequence[Evidence], begin: datetime, end: datetime) -> float:
-    """Days of the window that some piece covers; a piece with holes covers only its share."""
-    days: dict[int, float] = {}
-    span = round((end - begin).total_seconds() / DAY_S)
-    for p in pieces:
-        first = math.floor((max(begin, _since(p)) - begin).total_seconds() / DAY_S + 1e-6)
-        last = math.ceil((p.at - begin).total_seconds() / DAY_S - 1e-6)
-        for day in range(first, min(last, span)):
-            share = p.coverage if p.coverage is not None else 1.0
-            days[day] = max(days.get(day, 0.0), share)
-    return math.fsum(days.values())
+    """Days of the window that some piece covers; a piece with holes covers only its share, of several the fullest."""
+    spans = sorted((max(begin, _since(p)), p.at, p.coverage if p.coverage is not None else 1.0) for p in pieces)
+    edges = sorted({begin, end, *(edge for since, until, _ in spans for edge in (since, until))})
+    over: list[tuple[float, datetime]] = []  # those that have begun: the fullest first, with its end
+    covered_s, i = 0.0, 0
+    for here, there in pairwise(edges):
+        while i < len(spans) and spans[i][0] <= here:
+            heappush(over, (-spans[i][2], spans[i][1]))
+            i += 1
+        while over and over[0][1] <= here:
+            heappop(over)
+        covered_s += -over[0][0] * (there - here).total_seconds() if over else 0.0
+    return covered_s / DAY_S

@@ -71,6 +71,21 @@ def test_a_peak_that_has_left_the_window_counts_no_more():
     assert evaluate(SIMPLER, days(9.0, *[4.0] * 27), context()).state is State.FAILS
 
 
+def test_every_second_day_is_half_of_the_window_however_the_days_lie_in_it():
+    noon = NOW.replace(hour=12, minute=0) - timedelta(days=1)
+    whole = [demand(days=1, id=f"d{i}", at=noon.replace(hour=0) - timedelta(days=i)) for i in range(1, 30, 2)]
+    v = evaluate(SIMPLER, [demand(days=1, id="today", at=noon), *whole], context())
+    assert v.state is State.UNDECIDED
+    # the last day up to noon, then 13 whole days of every two and the half of one that lies in the window: 14.5 of 28
+    assert "only 52% of the last 28 days is covered" in v.sentence
+
+
+def test_of_days_that_overlap_the_fuller_one_says_how_much_was_seen():
+    half = demand(days=28, coverage=0.5, id="half")
+    seven = demand(days=7, id="week", at=NOW - timedelta(days=7))
+    assert "only 62% of the last" in evaluate(SIMPLER, [half, seven], context()).sentence  # (21 x 0.5 + 7) / 28
+
+
 def test_old_and_future_windows_say_nothing_about_today():
     assert evaluate(SIMPLER, [demand(at=NOW - timedelta(days=400))], context()).state is State.EXPIRED
     v = evaluate(SIMPLER, [demand(at=NOW + timedelta(days=3))], context())
