@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from decisions.edits import Amended, Commented, ConditionAdded, ConditionRetired, Edit, RecheckMoved, ReviewMoved
 from decisions.escaping import unescaped
-from decisions.madr_own import BELOW, comments_of, condition_from, named_parts, table_rows, warnings_of
+from decisions.madr_own import BELOW, comments_of, condition_from, language_of, named_parts, table_rows, warnings_of
 from decisions.madr_reader import MadrFile, read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import WORDS, Language
@@ -59,11 +59,6 @@ def came_back(
     refused = (*_refused_in_block(file, mine), *asked.refused, *_not_understood(file, base, edited, language))
     shown = "\n".join(unified_diff(_shown(exported), _shown(text), "exported", where, n=1, lineterm=""))
     return CameBack((), refused, shown) if refused else CameBack(edits, (), shown)
-
-
-def language_of(file: MadrFile) -> Language:
-    """The language that a file of ours was written in."""
-    return "ja" if any(p.heading == WORDS["ja"].context for p in file.parts) else "en"
 
 
 class _Asked:
@@ -115,9 +110,11 @@ class _Asked:
                                 "or begin a draft that supersedes it.")  # fmt: skip
 
     def _flips(self) -> Iterator[Edit]:
-        stand = {c.id: c for c in self.now.conditions}
+        was, stand = ({c.id: c for c in adr.conditions} for adr in (self.base, self.now))
         wanted = {c.id: c for c in self.edited.conditions}
         for id, flip in wanted.items():
+            if flip == was.get(id):  # as it was written: what happened to it in the log since stays
+                continue
             if id not in stand:
                 yield ConditionAdded(**self.common, condition=flip)
             elif flip.retired and not stand[id].retired:
@@ -127,8 +124,9 @@ class _Asked:
                 yield RecheckMoved(**{**self.common, "reason": why}, condition=id, recheck_on=flip.recheck_on)
             elif flip.model_copy(update={"retired": stand[id].retired}) != stand[id]:
                 self.refused.append(f"flip condition {id} does not change once accepted: retire it, and add another.")
-        for id in [c.id for c in self.base.active_conditions if c.id not in wanted and not stand[c.id].retired]:
-            yield self._retired(id)
+        for id in (c.id for c in self.base.active_conditions if c.id not in wanted):
+            if id in stand and not stand[id].retired:
+                yield self._retired(id)
 
     def _retired(self, id: str) -> ConditionRetired:
         why = str(self.common["reason"]) or "taken out of the exported file"

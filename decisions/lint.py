@@ -79,7 +79,7 @@ def lint(adr: Adr, evidence: Iterable[Evidence], context: Context) -> tuple[Find
 def speed_warnings(adr: Adr, evidence: Iterable[Evidence], context: Context) -> tuple[str, ...]:
     """A warning for each two candidates whose speeds the ADR rests on in different precisions, without a result."""
     pieces, cited = tuple(evidence), {e.id for e in adr.evidence}
-    return warnings_among((e for e in pieces if e.id in cited), pieces, context.contracts)
+    return warnings_among((e for e in pieces if e.id in cited), pieces, context.contracts, context.decided)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:

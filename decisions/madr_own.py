@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from decisions.escaping import unescaped
 from decisions.madr_lists import bullets, day_of
 from decisions.madr_reader import MadrFile, Part
-from decisions.madr_words import WORDS, Words, part_of
+from decisions.madr_words import WORDS, Language, Words, part_of
 from decisions.record import AdrText, Consequences, FlipCondition, Section
 from planner.errors import InputError
 from planner.faults import first_fault
@@ -28,6 +28,11 @@ MAIN = ("context", "drivers", "options", "outcome", "pros", "more")
 BELOW = {"consequences": "outcome", "confirmation": "outcome", "sizing": "outcome", "conditions": "more",
          "evidence": "more", "opinions": "more", "comments": "more", "machine": "more"}  # fmt: skip
 _NOTHING = Part(0, "", "", 0)
+# What the block holds by key, where it holds it at all; the rows of some lists are mappings.
+_SHAPES: dict[str, type] = {"status": str, "candidates": dict, "snapshots": dict, "sizing": list, "supersedes": list,
+                            "conditions": list, "evidence": list, "opinions": list}  # fmt: skip
+_OF_ROWS = ("conditions", "evidence", "opinions")
+_CALLED = {str: "text", dict: "a mapping", list: "a list"}
 SIDES = (("good", "pros"), ("neutral", "neutral"), ("bad", "cons"))
 _CELL = re.compile(r"(?<!\\)\|")
 _INPUT = re.compile(r"^(?P<name>.*?) = (?P<value>.*?) \((?P<source>.*)\)$")
@@ -36,11 +41,23 @@ _COMMENT = re.compile(r"^(?P<who>.+?), (?P<day>\d{4}-\d{2}-\d{2}): (?P<words>.*)
 
 
 def own_fields(file: MadrFile) -> dict[str, Any]:
-    """Fields of AdrText as JSON has them; raises InputError for a condition of the block that cannot be read."""
+    """Fields of AdrText as JSON has them; raises InputError for a part of the block that cannot be read."""
+    _must_be_in_shape(file.machine or {})
     read = _validated(prose_fields(file))
     kept = {name: told["is"] for name, told in _exact(file.machine or {}).items()
             if told.get("reads") == sha256_of(read.get(name))}  # fmt: skip
     return {**read, **kept}
+
+
+def _must_be_in_shape(machine: Mapping[str, Any]) -> None:
+    for key, shape in _SHAPES.items():
+        value, wrong = machine.get(key), ""
+        if value is not None and not isinstance(value, shape):
+            wrong = f"{key} in the block is not {_CALLED[shape]}."
+        elif key in _OF_ROWS and not all(isinstance(row, dict) for row in value or ()):
+            wrong = f"an entry of {key} in the block has no fields."
+        if wrong:
+            raise InputError(wrong, fix="Compare with another exported file.")
 
 
 def exact_block(text: AdrText, file: MadrFile) -> str:
@@ -61,7 +78,7 @@ def _validated(fields: dict[str, Any]) -> dict[str, Any]:
 
 def prose_fields(file: MadrFile) -> dict[str, Any]:
     """What the prose and the block's lists say, without `exact`."""
-    words = _language(file.parts)
+    words = WORDS[language_of(file)]
     machine = file.machine or {}
     parts = {name: p.markdown for name, p in named_parts(file)}
     fields = {
@@ -111,7 +128,8 @@ def comments_of(file: MadrFile) -> tuple[tuple[str, date | None, str], ...]:
 
 def accepted_of(file: MadrFile) -> tuple[str, date | None]:
     """By whom and on which day it was accepted, as the prose tells; nobody and None where it was not."""
-    more, sentence = dict(named_parts(file)).get("more", _NOTHING).markdown, re.escape(_language(file.parts).accepted)
+    more = dict(named_parts(file)).get("more", _NOTHING).markdown
+    sentence = re.escape(WORDS[language_of(file)].accepted)
     pattern = sentence.replace(r"\{who\}", "(?P<who>.*)").replace(r"\{day\}", r"(?P<day>\d{4}-\d{2}-\d{2})")
     found = re.search(rf"^{pattern}$", more, re.MULTILINE)
     return (unescaped(found["who"]), day_of(found["day"])) if found else ("", None)
@@ -130,9 +148,9 @@ def table_rows(file: MadrFile) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(c.strip() for c in _CELL.split(x.strip("|"))) for x in lines)
 
 
-def _language(parts: Iterable[Part]) -> Words:
-    headings = {p.heading for p in parts}
-    return WORDS["ja"] if WORDS["ja"].context in headings else WORDS["en"]
+def language_of(file: MadrFile) -> Language:
+    """The language that a file of ours was written in."""
+    return "ja" if any(p.heading == WORDS["ja"].context for p in file.parts) else "en"
 
 
 def _block(markdown: str, placeholder: str = "") -> str:
@@ -197,7 +215,7 @@ def _figure_line(figure: dict[str, Any], entry: str, words: Words) -> None:
 
 
 def _conditions(block: list[Any]) -> tuple[FlipCondition, ...]:
-    return tuple(condition_from(row) for row in block if isinstance(row, dict))
+    return tuple(map(condition_from, block))
 
 
 def condition_from(row: Mapping[str, Any]) -> FlipCondition:

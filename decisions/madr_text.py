@@ -31,5 +31,5 @@ def _own(file: MadrFile, where: str) -> Read:
         text, Status(known) if known in set(Status) else Status.PROPOSED, str(file.front.get("status") or ""),
         number if isinstance(number, int) else None, day_of(file.front.get("date")),
         superseded_by=(str(by),) if by else (), accepted=accepted_of(file), comments=comments_of(file),
-        opinions=tuple(o for o in machine.get("opinions") or () if isinstance(o, dict)),
+        opinions=tuple(machine.get("opinions") or ()),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from decisions.came_back import came_back
-from decisions.edits import Commented
+from decisions.edits import Accepted, Amended, Commented, RecheckMoved
 from decisions.markdown import to_markdown
 from decisions.record import AdrText
 from decisions.view import apply, current, propose
@@ -118,6 +118,38 @@ def test_edits_in_the_log_meanwhile_are_kept_and_a_clash_is_named():
     assert clash.refused == ("context was changed in the log too since the file was written.",)
     other = back(PROPOSED, "2027-03-01", "2027-04-01", now=apply(PROPOSED, mine))
     assert set(changed(other, apply(PROPOSED, mine))) == {"review_on"}
+
+
+def test_a_condition_that_moved_in_the_log_since_stays_as_it_is_there():
+    looked_at = RecheckMoved(at=NOW, author="Lee", reason="looked", condition="few-users", recheck_on=date(2027, 2, 1))
+    (added,) = back(ACCEPTED, "| `peak_in", ROW, now=apply(ACCEPTED, looked_at)).edits
+    assert added.kind == "condition_added"
+
+
+def test_a_condition_that_was_taken_out_of_the_proposal_since_does_not_come_back():
+    left = PROPOSED.text.model_copy(update={"conditions": PROPOSED.conditions[1:]})
+    amended = Amended(at=NOW, author="Lee", text=left)
+    stands = apply(apply(PROPOSED, amended), Accepted(at=NOW, author="Sato", number=7))
+    (added,) = back(PROPOSED, "| `peak_in", ROW, now=stands).edits
+    assert (added.kind, added.condition.in_words()) == ("condition_added", "vllm-b: error_share <= 0.01 at peak")
+    gone = next(x for x in to_markdown(PROPOSED).split("\n") if x.startswith("| `vllm-b: started"))
+    (other,) = back(PROPOSED, gone, ROW.split("\n")[0], now=stands).edits
+    assert other == added
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("status: accepted\nhead", "status: [accepted]\nhead", "status in the block is not text"),
+        ("snapshots:\n  plan", "snapshots:\n- plan", "snapshots in the block is not a mapping"),
+        ("conditions:\n", "conditions: 3\nx:\n", "conditions in the block is not a list"),
+        ("conditions:\n", "conditions:\n- few users\n", "an entry of conditions in the block has no fields"),
+        ("evidence:\n", "evidence:\n- e-1\n", "an entry of evidence in the block has no fields"),
+    ],
+)
+def test_a_block_in_another_shape_is_named(old, new, says):
+    with pytest.raises(InputError, match=says):
+        back(ACCEPTED, old, new)
 
 
 def test_table_and_block_that_say_different_things_are_refused():
