@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -64,7 +64,7 @@ class EvidenceStore:
     def of_case(
         self, case: str, *, metric: str | None = None, candidate: str | None = None, run_sha256: str | None = None,
         kinds: Iterable[Kind] | None = None,
-    ) -> Sequence[Evidence]:  # fmt: skip
+    ) -> Collection[Evidence]:  # fmt: skip
         """Figures of a case by time, narrowed by what is given. All of them are parsed when they are looked at."""
         if metric is candidate is run_sha256 is kinds is None:
             return self._known(case)

@@ -66,11 +66,6 @@ class Axis(Frozen):
     source: tuple[Text, ...] = Field(min_length=1)
     only_documented: bool = False
 
-    @property
-    def newest_version(self) -> str:
-        """The last version that the statement was read of."""
-        return self.versions.rpartition(" to ")[2]
-
 
 class Licence(Frozen):
     """SPDX identifier and where it was read."""

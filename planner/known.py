@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar, overload
+from typing import Generic, NamedTuple, TypeVar
 
 from planner.conditions import Evidence, Kind
 
@@ -21,7 +21,7 @@ class Fact(NamedTuple):
     load_point: str | None
 
 
-class Known(Sequence[Evidence]):
+class Known(Collection[Evidence]):
     """All evidence of a case in its order. Figures of a metric may be read when they are first asked for.
 
     `joined` keeps what it joins, so that a few new figures beside many old ones cost nothing.
@@ -132,17 +132,8 @@ class Known(Sequence[Evidence]):
     def __len__(self) -> int:
         return len(self._everything())
 
-    @overload
-    def __getitem__(self, place: int) -> Evidence: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Evidence, ...]: ...
-    def __getitem__(self, place: int | slice) -> Evidence | tuple[Evidence, ...]:
-        return self._everything()[place]
-
-    def __eq__(self, other: object) -> bool:
-        return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]  # as any sequence that is equal to another
+    def __contains__(self, e: object) -> bool:
+        return e in self._everything()
 
 
 def facts_of(evidence: Iterable[Evidence]) -> set[Fact]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
@@ -135,7 +135,7 @@ class SeenDay(NamedTuple):
     ran: Deployment | None
 
 
-def seen_days(evidence: Sequence[Evidence], deployments: Sequence[Deployment]) -> tuple[SeenDay, ...]:
+def seen_days(evidence: Iterable[Evidence], deployments: Sequence[Deployment]) -> tuple[SeenDay, ...]:
     """Every observed day, oldest first, with the deployment in production at its end.
 
     `evidence` is that which counts (services.usage.newest); `deployments` are by time.

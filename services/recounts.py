@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
 
 def counted_for(
-    ws: Workspace, runs: Sequence[Run], evidence: Sequence[Evidence], conditions: Sequence[Condition],
+    ws: Workspace, runs: Sequence[Run], evidence: Iterable[Evidence], conditions: Sequence[Condition],
     service_levels: Sequence[Condition] = (), told: Told | None = None,
 ) -> Counted:  # fmt: skip
     """The same evidence with every asked threshold counted, and goodput under these service levels.

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple
@@ -167,7 +167,7 @@ def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source
 _NEWEST: Derived[Known] = Derived()
 
 
-def newest(evidence: Sequence[Evidence]) -> Known:
+def newest(evidence: Iterable[Evidence]) -> Known:
     """Evidence without what was observed of a day that was brought in again later: no day counts twice."""
     known = Known.of(evidence)
     return _NEWEST.get(known, None, lambda: _newest(known))

@@ -26,4 +26,4 @@ def test_every_field_of_an_engine_file_stands_in_the_document_and_no_other() -> 
 def test_the_examples_are_valid() -> None:
     sources, axes = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL))
     assert Source.model_validate(sources["sources"]["vllm 0.33.0 wheel"]).published is not None
-    assert Axis.model_validate(axes["axes"]["batching"]).newest_version == "0.33.0"
+    assert Axis.model_validate(axes["axes"]["batching"]).versions.endswith("0.33.0")
