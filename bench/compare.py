@@ -6,7 +6,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from bench.commands import BAD_RESULT, OK, PLAIN_WIDTH
 from bundle.folder import find_bundles
+from bundle.manifest import Manifest
 from bundle.quality import Judged, difference
 from bundle.run_data import RunData, read_run
 from bundle.summary import evidence_of
@@ -25,6 +26,7 @@ from planner.errors import BundleError
 from planner.metrics import METRICS, quantity
 from planner.paired import Paired
 from planner.pairing import PER_TOKEN
+from planner.precision_claims import crossing, warning_for
 
 NOT_MEASURED = "not measured"
 INVALID = "invalid run"
@@ -43,18 +45,23 @@ class Row(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """Two bundles; a row has a ratio only where the contracts and the load allow one."""
+    """Two bundles; a row has a ratio only where the contracts and the load allow one.
+
+    `warning` is what stands beside speeds in two precisions while no quality set was answered by both, or one is lost.
+    """
 
     parity: Parity
     rows: tuple[Row, ...]
     quality: tuple[tuple[str, Paired], ...] = ()
+    warning: str = ""
 
 
 def compare(left: Path, right: Path) -> Compared:
     """Set two bundles side by side; raises BundleError when one of them does not verify."""
     runs = read_run(_bundle(left)), read_run(_bundle(right))
     agreed = parity(runs[0].manifest.contract, runs[1].manifest.contract)
-    sides = [_grouped(run) for run in runs]
+    evidence = [tuple(evidence_of(run)) for run in runs]
+    sides = [_grouped(pieces) for pieces in evidence]
     names = [{p.load_hash(): p.in_words() for p in run.manifest.points} for run in runs]
     metrics = list(METRICS)
     keys = sorted(
@@ -69,7 +76,14 @@ def compare(left: Path, right: Path) -> Compared:
         ratio = a / b if comparable and a is not None and b else None
         words = names[0].get(load or "") or names[1].get(load or "") or ""
         rows.append(Row(words, metric, statistic, a, b, (why_a, why_b), ratio))
-    return Compared(agreed, tuple(rows), _quality(*runs))
+    warning = _warning(runs[0].manifest, runs[1].manifest, (*evidence[0], *evidence[1]))
+    return Compared(agreed, tuple(rows), _quality(*runs), warning)
+
+
+def _warning(left: Manifest, right: Manifest, evidence: Iterable[Evidence]) -> str:
+    """What must stand beside speeds in two precisions."""
+    contracts = {m.contract.full_hash(): m.contract for m in (left, right)}
+    return warning_for(left.candidate, right.candidate, crossing(left.contract, right.contract), evidence, contracts)
 
 
 def _quality(left: RunData, right: RunData) -> tuple[tuple[str, Paired], ...]:
@@ -93,9 +107,9 @@ def _bundle(folder: Path) -> Path:
     return found[0]
 
 
-def _grouped(run: RunData) -> dict[tuple[str | None, str, str], list[Evidence]]:
+def _grouped(evidence: Iterable[Evidence]) -> dict[tuple[str | None, str, str], list[Evidence]]:
     groups: dict[tuple[str | None, str, str], list[Evidence]] = {}
-    for e in evidence_of(run):
+    for e in evidence:
         groups.setdefault((e.load_hash, e.metric, e.statistic), []).append(e)
     return groups
 
@@ -115,7 +129,8 @@ def run(options: argparse.Namespace) -> int:
         differences = [str(m) for m in found.parity.differences]
         rows = [r._asdict() for r in found.rows]
         quality = [{"load": load, **q._asdict(), "outcome": q.outcome} for load, q in found.quality]
-        told = {"parity": found.parity.state, "differences": differences, "rows": rows, "quality": quality}
+        told = {"parity": found.parity.state, "differences": differences, "warning": found.warning, "rows": rows,
+                "quality": quality}  # fmt: skip
         print(json.dumps(told))
     else:
         _say(found, options.left.name, options.right.name)
@@ -128,6 +143,8 @@ def _say(found: Compared, left: str, right: str) -> None:
         print(f"  {moved}")
     if found.parity.state == "comparable with a declared difference":
         print("  Only figures per token are held against each other.")
+    if found.warning:
+        print(found.warning)
     for load, q in found.quality:
         print(f"{load}, left against right: {q.sentence} (McNemar, exact).")
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)

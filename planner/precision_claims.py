@@ -59,13 +59,17 @@ def warning_for(
 
 
 def warnings_among(
-    speeds: Iterable[Evidence], evidence: Iterable[Evidence], contracts: Mapping[str, Contract]
-) -> tuple[str, ...]:
-    """A warning for each two candidates whose speeds stand side by side in different precisions."""
+    speeds: Iterable[Evidence], evidence: Iterable[Evidence], contracts: Mapping[str, Contract],
+    planned: Mapping[str, Contract] = {},
+) -> tuple[str, ...]:  # fmt: skip
+    """A warning for each two candidates whose speeds stand side by side in different precisions.
+
+    A speed that states no contract, as one that was typed in, stands under what is `planned` for its candidate.
+    """
     pieces = tuple(evidence)
     newest: dict[str, tuple[datetime, str, Contract]] = {}
     for e in speeds:
-        contract = contracts.get(e.contract or "")
+        contract = contracts.get(e.contract or "") or planned.get(e.candidate or "")
         if e.candidate and contract and e.kind in STANDING and METRICS[e.metric].unit in SPEED_UNITS:
             known = newest.get(e.candidate)
             if known is None or (e.at, e.id) > known[:2]:

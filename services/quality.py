@@ -20,7 +20,7 @@ from services.verdicts import CaseState
 from services.workspace import Workspace
 
 SEEN = (Kind.MEASURED, Kind.IMPORTED, Kind.ENTERED, Kind.SIMULATED)
-SPEEDS = ("output_tok_s", "user_tok_s", "ttft_ms", "tpot_ms", "itl_ms", "e2e_ms")
+SPEEDS = ("output_tok_s", "user_tok_s", "request_rate", "ttft_ms", "tpot_ms", "itl_ms", "e2e_ms")
 
 
 class Rate(NamedTuple):
@@ -106,7 +106,8 @@ def _pair(state: CaseState, left: Rate, right: Rate) -> PairOfRates:
 def precision_warnings(state: CaseState) -> tuple[str, ...]:
     """A warning for each two candidates whose speeds stand on a page in different precisions without a result."""
     known = Known.of(state.evidence)
-    return warnings_among(known.of_metric(*SPEEDS), known.of_metric("pass_rate"), state.context.contracts)
+    speeds, rates_ = known.of_metric(*SPEEDS), known.of_metric("pass_rate")
+    return warnings_among(speeds, rates_, state.context.contracts, state.context.decided)
 
 
 def differing(ws: Workspace, state: CaseState, pair: PairOfRates) -> tuple[Differing, ...]:

@@ -12,6 +12,7 @@ from bundle.folder import pack
 from services.verdicts import case_state
 from services.workspace import now, open_workspace
 from tests.bundle.made import bundle
+from tests.services.crossing import both_speeds, crossing_plan
 from tests.terminal import Cli, accepted_adr, home, month, run
 
 __all__ = ["home", "run"]  # fixtures
@@ -87,6 +88,20 @@ def test_compare_says_what_contracts_allow_and_every_outcome(run: Cli) -> None:
     assert figures["output_tok_s", "value", "single"]["higher"] == "llama-server"
     assert figures["ttft_ms", "p50", "single"]["outcome"] == "refused"
     assert "nothing to compare" in run("compare", "--case", "nortia").out
+
+
+@pytest.mark.parametrize(
+    "words", [("results",), ("results", "--json"), ("verdicts",), ("verdicts", "--json"), ("compare",)]
+)
+def test_speeds_in_two_precisions_carry_their_warning_in_every_command(
+    run: Cli, home: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ws = open_workspace(home)
+    crossing_plan(ws)
+    both_speeds(ws, tmp_path)
+    ws.store.close()
+    said = " ".join(run(words[0], "--case", "nortia", *words[1:]).out.split())
+    assert "no quality result stands beside their speeds" in said
 
 
 def test_usage_reads_a_request_log_and_says_which_days_do_not_count(run: Cli, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def results(ws: Workspace, args: argparse.Namespace) -> int:
     asked: tuple[RateCapacity, ...] = ()
     if args.ttft is not None:
         asked = rate_capacity(with_ttft_counted(ws, state, args.ttft), args.ttft, share)
-    shown = results_of(ws, state, share), asked, theory_of(calibration(ws), state)
+    shown = results_of(ws, state, share), asked, theory_of(calibration(ws), state), precision_warnings(state)
     if args.json:
         as_json(results_json(*shown))
     else:

@@ -61,8 +61,10 @@ def _table(state: CaseState, compared: Compared) -> None:
     whose = {t(name): st.column_config.TextColumn(pinned=True) for name in ("Load point", "Figure")}
     st.dataframe(frame, hide_index=True, column_config=whose, alt=t("Two candidates figure by figure"),
                  key="compared")  # fmt: skip
+    quality = [row.quality for row in compared.rows if row.outcome != "refused"]
+    taken = frame.assign(**{t("Quality"): quality}) if any(quality) else frame  # what the page says above goes along
     st.download_button(
-        t("CSV"), as_csv(frame), file_name=f"{state.case.slug}-{compared.left}-{compared.right}.csv", mime="text/csv",
+        t("CSV"), as_csv(taken), file_name=f"{state.case.slug}-{compared.left}-{compared.right}.csv", mime="text/csv",
         icon=":material/table:", on_click="ignore", key="csv-comparison",
     )  # fmt: skip
 
@@ -89,7 +91,7 @@ def _contracts(compared: Compared) -> None:
 
 
 def comparison_frame(compared: Compared) -> pd.DataFrame:
-    """One row per figure and load point that compares: outcome, both values with ranges, ratio, reason."""
+    """One row per figure and load point that compares: outcome, both values with ranges, ratio, kind, reason."""
     return pd.DataFrame([_row(compared, row) for row in compared.rows if row.outcome != "refused"])
 
 
@@ -104,6 +106,7 @@ def _row(compared: Compared, row: Comparison) -> dict[str, str]:
     return {
         t("Load point"): row.load_point, t("Figure"): _figure(row), t("Outcome"): outcome_in_words(row),
         compared.left: _cell(row.left, unit), compared.right: _cell(row.right, unit), t("Ratio"): ratio,
+        t("Kind"): ", ".join(dict.fromkeys(t(s.kind.value) for s in (row.left, row.right) if s.kind)) or "–",
         t("Because"): metrics_in_words(because[:1].upper() + because[1:]),
     }  # fmt: skip
 

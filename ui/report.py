@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from services.next_runs import next_runs
+from services.quality import precision_warnings
 from services.verdicts import CaseState, Users, judge_hypotheses, users_served
 from services.workspace import Workspace
 from ui.next_words import next_rows
@@ -70,6 +71,7 @@ def _in_short(state: CaseState) -> tuple[Block, ...]:
     headline = users_served(state)
     others = (users_served(state, c.id) for c in state.plan.candidates)
     found += [Paragraph(o.sentence, marked(o.kind)) for o in others if o != headline]
+    found += [Paragraph(warning, tone="warning") for warning in precision_warnings(state)]
     found += _hypotheses(state)
     if state.plan_is_stale:
         found.append(Paragraph(t("The requirements changed after the plan was made."), tone="warning"))

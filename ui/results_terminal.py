@@ -18,10 +18,14 @@ RESULTS_ARGUMENTS = (
 )  # fmt: skip
 
 
-def print_results(found: Sequence[CandidateResult], asked: Sequence[RateCapacity], theory: Theory) -> None:
-    """A paragraph a candidate, the knees at the asked first-token limit, and a table of ratios."""
+def print_results(
+    found: Sequence[CandidateResult], asked: Sequence[RateCapacity], theory: Theory, warnings: Sequence[str]
+) -> None:
+    """A paragraph a candidate, the warnings, the knees at the asked first-token limit, and a table of ratios."""
     for one in found:
         _print_candidate(one)
+    for warning in warnings:
+        say(warning)
     for at in asked:
         say(f"{at.knee.candidate}, by {' and '.join(at.knee.levels)} alone ({_known(at.knee)}): {at.knee.sentence}")
         for u in at.units if at.knee.at else ():
@@ -62,9 +66,12 @@ def _ratio(ratio: Ratio) -> str:
     return f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
 
 
-def results_json(found: Sequence[CandidateResult], asked: Sequence[RateCapacity], theory: Theory) -> dict[str, Any]:
+def results_json(
+    found: Sequence[CandidateResult], asked: Sequence[RateCapacity], theory: Theory, warnings: Sequence[str]
+) -> dict[str, Any]:
     """The same as data; the steps of a knee with the state of each."""
     return {
+        "warnings": list(warnings),
         "candidates": [
             {
                 "candidate": one.candidate,

@@ -12,16 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.__main__ import main
 from bench.compare import compare
 from bench.inputs import Inputs, read_inputs
 from bench.json_schema import check_schema, fits
 from bench.quality import item_of, judge_answer
-from bundle.quality import read_quality
+from bundle.quality import Judged, read_quality, write_quality
 from bundle.summary import summarise
 from planner.catalog import REPOSITORY_CATALOG
+from planner.conditions import Kind
+from planner.contract import Contract
 from planner.errors import BundleError, FliplineError, InputError
 from tests.bench.answering import run_answered, text_of
 from tests.bench.helpers import candidate, only_bundle, plan, point
+from tests.bundle.made import bundle
+from tests.planner.made import ASKED, SEEN, SHARED
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 
@@ -197,3 +202,32 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambd
 @given(JSON)
 def test_every_value_equals_itself_as_a_constant(value: Any) -> None:
     assert fits(json.loads(json.dumps(value)), {"const": value})
+
+
+def in_bits(folder: Path, engine: str, quantization: str, *, answered: bool = False) -> Path:
+    """A measured start of an engine in this precision; `answered` adds ten items, all passed."""
+    asked = ASKED | {"engine": engine, "quantization": quantization}
+    contract = Contract(shared=SHARED, candidate=asked, observed=SEEN, declared_differences=("quantization",))
+    more: dict[str, Any] = {}
+    if answered:
+        folder.mkdir()
+        write_quality(
+            folder / "q.json", [Judged(id=str(i), expects="exact", passed=True, answer="") for i in range(10)]
+        )
+        more = {"quality": "q.json"}
+    return bundle(folder, candidate=engine, kind=Kind.MEASURED, contract=contract, **more)
+
+
+def test_bundles_in_two_precisions_warn_until_both_answered_a_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bits = (("vllm", "fp8"), ("ollama", "q8_0"))
+    bare = [in_bits(tmp_path / engine, engine, q) for engine, q in bits]
+    warned = "vllm and ollama differ in quantization (fp8 -> q8_0), and no quality result stands beside their speeds."
+    assert compare(*bare).warning == f"Warning: {warned}"
+    for more in ((), ("--json",)):
+        assert main(["compare", *map(str, bare), *more]) == 0
+        assert warned in capsys.readouterr().out
+    both = [in_bits(tmp_path / f"{engine}-q", engine, q, answered=True) for engine, q in bits]
+    assert compare(*both).warning == ""
+    assert compare(bare[0], bare[0]).warning == ""

@@ -61,3 +61,4 @@ def test_outcomes_in_words_on_the_published_figures(home: Path) -> None:
     rows = comparison_frame(found).set_index(["Load point", "Figure"])
     assert rows.loc[("parallel-8", "TTFT p50"), "vllm"] == "349 ms (345 – 353)"
     assert rows.loc[("parallel-8", "TTFT p50"), "Ratio"].startswith("0.769 x (")
+    assert set(rows["Kind"]) == {"imported"}  # figures of others never read as our own

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from services.decisions import begin_draft
+from services.verdicts import case_state
 from services.workspace import open_workspace
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
 from tests.services.crossing import both_sets, both_speeds, brought, crossing_plan
+from ui.report import report_of
+from ui.report_html import as_html
+from ui.report_markdown import as_markdown
 
 
 def test_a_speed_across_precisions_warns_until_a_quality_set_was_answered(
@@ -22,6 +26,9 @@ def test_a_speed_across_precisions_warns_until_a_quality_set_was_answered(
     assert missing in text(launch("overview"))
     begin_draft(ws, "nortia", "Kim")
     assert missing in text(launch("adr-log"))
+    for form in (as_html, as_markdown):
+        in_short = form(report_of(ws, case_state(ws, "nortia"))).partition("Question and requirements")[0]
+        assert missing in in_short
     both_sets(ws, tmp_path, failing=6)
     ws.store.close()
     results = launch("results")

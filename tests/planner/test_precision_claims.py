@@ -88,3 +88,11 @@ def test_speeds_side_by_side_are_warned_of_pair_by_pair():
     )
     assert warnings_among(speeds(), answered(), known) == ()
     assert warnings_among(speeds(same), (), known) == ()
+
+
+def test_a_speed_that_states_no_contract_stands_under_the_planned_one():
+    typed = [speed(v, 1, c, kind=Kind.ENTERED, contract=None) for c, v in (("vllm", 400.0), ("ollama", 100.0))]
+    planned = {"vllm": CONTRACT, "ollama": GGUF}
+    assert warnings_among(typed, (), CONTRACTS, planned) == warnings_among(speeds(), (), CONTRACTS)
+    assert warnings_among(typed, answered(), CONTRACTS, planned) == ()
+    assert warnings_among(typed, (), CONTRACTS) == ()  # nobody knows what they were taken in

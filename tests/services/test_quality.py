@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from planner.conditions import Kind
 from planner.errors import BundleError
+from services.arrivals import bring_in_table
 from services.decisions import begin_draft
 from services.exporting import export_markdown
+from services.filled import Filled
 from services.quality import differing, pairs, precision_warnings, rates
 from services.quality_items import with_items
 from services.verdicts import case_state, judge_hypotheses
+from services.workspace import now
 from tests.services.crossing import both_sets, both_speeds, crossing_plan
 from tests.services.made import CASE
 
@@ -34,6 +38,15 @@ def test_a_speed_across_precisions_warns_wherever_it_is_told(crossing, tmp_path)
     draft = begin_draft(crossing, CASE, "Kim").adr
     assert MISSING in draft.confirmation and any(MISSING in bad for bad in draft.consequences.bad)
     assert "no quality result stands beside their speeds" in export_markdown(crossing, draft.id)[1].split("###")[0]
+
+
+def test_figures_typed_in_for_two_precisions_warn_too(shipped):
+    """The shipped plan asks for vLLM in FP8 and for Ollama's family in Q8_0."""
+    row = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 30.0, 64)
+    day = (now() - timedelta(days=3)).date()
+    bring_in_table(shipped, CASE, [row, row._replace(candidate="ollama")], by="Kim", source="box", measured_at=day)
+    (warning,) = precision_warnings(case_state(shipped, CASE))
+    assert "ollama and vllm differ in quantization (q8_0 -> fp8), and no quality result" in warning
 
 
 def test_with_a_quality_result_the_warning_is_gone_and_the_loss_is_judged(crossing, tmp_path):
