@@ -32,7 +32,7 @@ _NOTHING = Part(0, "", "", 0)
 _SHAPES: dict[str, type] = {"status": str, "candidates": dict, "snapshots": dict, "sizing": list, "supersedes": list,
                             "conditions": list, "evidence": list, "opinions": list}  # fmt: skip
 _OF_ROWS = ("conditions", "evidence", "opinions")
-_CALLED = {str: "text", dict: "a mapping", list: "a list"}
+_CALLED: dict[type, str] = {str: "text", dict: "a mapping", list: "a list"}
 SIDES = (("good", "pros"), ("neutral", "neutral"), ("bad", "cons"))
 _CELL = re.compile(r"(?<!\\)\|")
 _INPUT = re.compile(r"^(?P<name>.*?) = (?P<value>.*?) \((?P<source>.*)\)$")
@@ -54,7 +54,7 @@ def _must_be_in_shape(machine: Mapping[str, Any]) -> None:
         value, wrong = machine.get(key), ""
         if value is not None and not isinstance(value, shape):
             wrong = f"{key} in the block is not {_CALLED[shape]}."
-        elif key in _OF_ROWS and not all(isinstance(row, dict) for row in value or ()):
+        elif key in _OF_ROWS and not all(isinstance(row, dict) for row in machine.get(key) or ()):
             wrong = f"an entry of {key} in the block has no fields."
         if wrong:
             raise InputError(wrong, fix="Compare with another exported file.")
