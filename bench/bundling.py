@@ -19,6 +19,7 @@ from bench.engines import Ended, Server, is_emulator_command
 from bench.machine import TOOL_VERSION, environment, load_average, observed_machine
 from bench.preflight import Preflight
 from bench.repeat import Result
+from bench.surroundings import Surroundings
 from bench.telemetry import Telemetry
 from bundle.folder import seal
 from bundle.manifest import EngineStart, Manifest, Repeat, Warmup
@@ -80,7 +81,7 @@ class Bundling:
 
     def add(
         self, point: LoadPoint, number: int, result: Result, telemetry: Telemetry, before: dict[str, float],
-        after: dict[str, float], salt: str, warmed: Warmup,
+        after: dict[str, float], salt: str, warmed: Warmup, around: Surroundings,
     ) -> None:  # fmt: skip
         """Write one repeat's records and telemetry, and keep its line for the manifest.
 
@@ -111,7 +112,8 @@ class Bundling:
             loop_stalled_share=result.loop_stalled_share, cpu_wait_share=result.cpu_wait_share,
             receive_buffer_full=result.receive_buffer_full, stamps_dropped=result.stamps_dropped,
             salt=salt, warmup=warmed, shards=result.shards, shards_lost=result.shards_lost,
-            server_restarts=telemetry.restarts,
+            server_restarts=telemetry.restarts, other_load_share=around.other_load_share,
+            contract_changed=around.contract_changed,
         ))  # fmt: skip
         self._clock = result.clock
         errors = sorted({f"{r.error_kind}: {r.error}" for r in load if r.outcome == "failed"})

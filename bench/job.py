@@ -22,6 +22,7 @@ from bench.progress import Reporter
 from bench.prompts import PromptMaker
 from bench.repeat import Load
 from bench.shards import ShardedLoad, number_of_shards
+from bench.surroundings import Watch
 from bench.target import Target
 from bench.telemetry import Telemetry
 from bench.transport import Pool
@@ -181,6 +182,7 @@ class JobRun:
         )  # fmt: skip
         telemetry = Telemetry(self._scrape, self._dialect, server_pid=self._server.pid, devices=self._devices)
         before = await telemetry.counters()
+        watch = Watch(self._target, checked.identity)
         helpers: list[asyncio.Task[None]] = []
 
         def begin(t0: float) -> None:
@@ -202,7 +204,8 @@ class JobRun:
             )
         if telemetry.device_error:
             self._bundling.findings.append(f"no-gpu-metrics: {telemetry.device_error}")
-        self._bundling.add(point, number, result, telemetry, before, after, salt, warmed)
+        around = await watch.look()
+        self._bundling.add(point, number, result, telemetry, before, after, salt, warmed, around)
 
     async def _when_idle(self, telemetry: Telemetry) -> dict[str, float]:
         """Counters once the server has noticed that requests which we cancelled are gone; else a finding."""

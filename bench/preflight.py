@@ -29,6 +29,11 @@ class Preflight(NamedTuple):
     settings: dict[str, str]
     findings: tuple[str, ...]
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """Contract fields that the server states itself, as far as it does."""
+        return _identity(self.version, self.settings)
+
 
 async def preflight(target: Target, input_tokens: int, local: Callable[[str], int] | None = None) -> Preflight:
     """Check model, stream shape, usage, bounded length, prompt length and metrics with one short request.
@@ -55,6 +60,18 @@ async def preflight(target: Target, input_tokens: int, local: Callable[[str], in
         settings=settings,
         findings=tuple(findings),
     )
+
+
+async def identity(target: Target) -> dict[str, str]:
+    """What `Preflight.identity` is now; raises ServerError when the server lists the model no longer."""
+    settings = await _model_settings(target)
+    version, _ = await _version(target)
+    return _identity(version, settings)
+
+
+def _identity(version: str | None, settings: dict[str, str]) -> dict[str, str]:
+    found = {"engine_version_reported": version, "max_model_len": settings.get("max_model_len")}
+    return {field: value for field, value in found.items() if value is not None}
 
 
 async def _model_settings(target: Target) -> dict[str, str]:

@@ -69,6 +69,8 @@ class Repeat(Frozen):
     shards: int = Field(default=1, ge=1)
     shards_lost: int = 0
     server_restarts: int = 0
+    other_load_share: float | None = None
+    contract_changed: tuple[str, ...] = ()
     salt: str = ""
     warmup: Warmup = Warmup()
 
