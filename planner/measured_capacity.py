@@ -111,14 +111,20 @@ def _amount(knee: Knee | None) -> float | None:
 def _seen(
     knee: Knee | None, metric: str, evidence: Iterable[Evidence], service_levels: str | None = None
 ) -> float | None:
-    """The median over starts of a figure at the knee, of the kind that the knee is known by."""
+    """The median over starts of a figure at the knee, of its kind, and of the contract and load that it was judged on.
+
+    What an older version or another load gave under the same name is no capacity of today.
+    """
     if knee is None or knee.at is None:
         return None
+    known = Known.of(evidence)
+    judged_on = {(e.contract, e.load_hash) for e in known.by_id(knee.at.verdict.used).values()}
     found = [
         e
-        for e in Known.of(evidence).at(metric, knee.at.point)
+        for e in known.at(metric, knee.at.point)
         if (e.candidate, e.kind) == (knee.candidate, knee.kind)
         and e.valid
+        and (e.contract, e.load_hash) in judged_on
         and (metric != "goodput" or (service_levels and e.service_levels == service_levels))
     ]
     return median(per_start(found).values()) if found else None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner.conditions import Kind
+from planner.conditions import Evidence, Kind
 from planner.errors import InputError
 from planner.measured_capacity import UnitCapacity, capacity_words, unit_capacity, units_measured
 from planner.requirements import Hardware, ModelPlan, Requirements
 from tests.planner.made import ttft
-from tests.planner.test_knee import at, closed_knee, rate_knee
+from tests.planner.test_knee import TTFT_P95_MS, at, closed_knee, imported, rate_knee
 
 NORTIA = Requirements(
     peak_users_min=20, peak_users_max=50, user_tok_s_promise=20, user_tok_s_target=25, ttft_s=2, input_tokens=3596,
@@ -36,11 +36,18 @@ def test_at_2_s_no_number_of_units_is_known_to_be_enough() -> None:
     assert needed.sentence.startswith("No number of units is known to be enough for 50 users")
 
 
+def total(tok_s: float, id: str, **more: object) -> Evidence:
+    """Total output that was seen at eight in flight, beside the first tokens of `at`."""
+    return ttft(metric="output_tok_s", statistic="value", unit="tok/s", value=tok_s, id=id, source=id, exceedances=(),
+                **{"load_point": "parallel-8", "load_hash": None} | more)  # fmt: skip
+
+
 def test_users_and_total_speed_both_count_and_the_larger_decides() -> None:
     evidence = [
         at(8, 900), at(16, 9000),
-        ttft(metric="output_tok_s", statistic="value", unit="tok/s", value=170.0, id="total", load_point="parallel-8",
-             exceedances=()),
+        total(170.0, "total"),
+        # Neither an older contract nor another load of that name speaks for the unit of today.
+        total(900.0, "older", contract="another"), total(800.0, "shorter", load_hash="another"),
     ]  # fmt: skip
     unit = unit_capacity("vllm", closed_knee([8, 16], evidence), None, evidence)
     assert (unit.users, unit.output_tok_s) == (8, 170.0)
@@ -54,9 +61,9 @@ def test_goodput_counts_where_it_was_counted_under_the_same_levels() -> None:
     figures = {"request_rate": 0.29, "goodput": 0.9}
     evidence = [
         ttft(metric=m, statistic="value", unit="share", value=v, id=m, kind=Kind.IMPORTED, load_point="rate-0.3",
-             service_levels="these", exceedances=())
+             service_levels="these", exceedances=(), contract=None, load_hash=None)
         for m, v in figures.items()
-    ]  # fmt: skip
+    ] + [imported(r, v) for r, v in TTFT_P95_MS.items()]  # fmt: skip
     good = unit_capacity("vllm", None, knee, evidence, "these").good_per_s
     assert good == pytest.approx(0.261)  # 0.29 x 0.9
     assert unit_capacity("vllm", None, knee, evidence, "others").good_per_s is None
