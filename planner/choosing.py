@@ -5,7 +5,7 @@ Everything that was looked at and not used is listed with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -32,10 +32,9 @@ class Chosen(NamedTuple):
     why: str = ""
 
 
-def choose(
-    condition: Condition, candidate: str | None, point: str | None, pieces: Sequence[Evidence], context: Context
-) -> Chosen:
-    planned = _planned(point, context)
+def choose(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> Chosen:
+    """The pieces that decide a condition of one candidate at a load point (None: at none), or why there are none."""
+    candidate, planned = condition.candidate, _planned(point, context)
     passed: list[PassedOver] = []
     fitting: list[Evidence] = []
     predictions: list[Evidence] = []
@@ -155,11 +154,15 @@ def _expired(condition: Condition, e: Evidence, context: Context) -> str:
 
 def _expectation(condition: Condition, predictions: Sequence[Evidence]) -> str:
     for kind in PREDICTIONS:
-        of_kind = [e for e in predictions if e.kind is kind]
-        if of_kind:
-            value = max(of_kind, key=lambda e: (e.statistic == condition.statistic, e.at, e.id)).value
-            return _predicted(condition, value, kind)
+        if found := _prediction(condition, predictions, kind):
+            return _predicted(condition, found.value, kind)
     return ""
+
+
+def _prediction(condition: Condition, predictions: Iterable[Evidence], kind: Kind) -> Evidence | None:
+    """The newest prediction of a kind, of the statistic that is asked where there is one."""
+    of_kind = (e for e in predictions if e.kind is kind)
+    return max(of_kind, key=lambda e: (e.statistic == condition.statistic, e.at, e.id), default=None)
 
 
 def _predicted(condition: Condition, value: float, kind: Kind) -> str:
@@ -167,28 +170,29 @@ def _predicted(condition: Condition, value: float, kind: Kind) -> str:
     return f"predicted to {verb}: {quantity(value, condition.unit)} against {limit(condition)} ({kind.value})"
 
 
-def ratio_expectation(condition: Condition, point: str | None, pieces: Sequence[Evidence]) -> str:
+def ratio_expectation(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> str:
+    """What is predicted of a ratio, by the first kind that both sides have; empty where none is."""
+    planned = _planned(point, context)
+    here = [e for e in pieces if (e.metric, e.load_point) == (condition.metric, point) and not _other_load(e, planned)]
     for kind in PREDICTIONS:
-        sides = [
-            [
-                e
-                for e in pieces
-                if e.kind is kind and e.metric == condition.metric and e.candidate == c and e.load_point == point
-            ]
+        left, right = (
+            _prediction(condition, (e for e in here if e.candidate == c), kind)
             for c in (condition.candidate, condition.over)
-        ]
-        if sides[0] and sides[1] and sides[1][-1].value > 0:
-            return _predicted(condition, sides[0][-1].value / sides[1][-1].value, kind)
+        )
+        if left and right and right.value > 0:
+            return _predicted(condition, left.value / right.value, kind)
     return ""
 
 
 def limit(condition: Condition) -> str:
+    """The threshold in words, both where there are two."""
     if condition.comparison == "between":
         return f"{quantity(condition.threshold, condition.unit)} to {quantity(condition.upper or 0.0, condition.unit)}"
     return quantity(condition.threshold, condition.unit)
 
 
 def what_would_decide(condition: Condition, point: str | None) -> str:
+    """What is missing, where nothing was seen yet."""
     level = condition.of.level
     who = condition.candidate or "the candidate"
     if level is Level.DEMAND:

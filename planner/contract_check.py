@@ -94,7 +94,7 @@ def refuse_contradictions(plan: Plan, request_of: dict[str, RequestFields] | Non
 
 def _number(candidate: PlanCandidate, field: str) -> int | None:
     stated = candidate.contract.get(field, "").replace(",", "").strip()
-    return int(stated) if stated.isdigit() else None
+    return int(stated) if stated.isdecimal() else None
 
 
 def _too_long(plan: Plan, c: PlanCandidate) -> Iterator[Contradiction]:

@@ -82,7 +82,7 @@ def _at_point(condition: Condition, point: str | None, pieces: Sequence[Evidence
     here = condition.at(point) if point else condition
     if here.over:
         return _ratio(here, point, pieces, context)
-    chosen = choose(here, here.candidate, point, pieces, context)
+    chosen = choose(here, point, pieces, context)
     if chosen.state:
         return _open_verdict(here, chosen)
     decision = decide(here, chosen.pieces)
@@ -128,7 +128,7 @@ def _conflict(condition: Condition, pieces: Sequence[Evidence], decision: Decisi
 
 def _ratio(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> Verdict:
     found = pair(condition, point, pieces, context)
-    expectation = ratio_expectation(condition, point, pieces)
+    expectation = ratio_expectation(condition, point, pieces, context)
     if isinstance(found, Refused):
         refused = Chosen((), (), expectation, State.INVALID_RUN, f"not comparable: {found.why}")
         return _open_verdict(condition, refused)

@@ -21,7 +21,7 @@ class Setting(NamedTuple):
 
 
 def _fits_in_both_batches(s: Setting) -> bool:
-    limits = [int(x) for x in (s.moved.left, s.moved.right) if x.isdigit()]
+    limits = [int(x) for x in (s.moved.left, s.moved.right) if x.isdecimal()]
     in_flight = s.point.in_flight if s.point else None
     return bool(in_flight and len(limits) == 2 and in_flight <= min(limits))
 

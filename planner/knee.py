@@ -209,4 +209,4 @@ def batch_limit(knee: Knee, evidence: Iterable[Evidence], contracts: Mapping[str
 def _limit_of(e: Evidence, contracts: Mapping[str, Contract]) -> int | None:
     contract = contracts.get(e.contract or "")
     stated = contract.stated().get("max_num_seqs", "") if contract else ""
-    return int(stated) if stated.isdigit() else None
+    return int(stated) if stated.isdecimal() else None

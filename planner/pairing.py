@@ -39,9 +39,7 @@ def pair(condition: Condition, point: str | None, pieces: Sequence[Evidence], co
     """
     names = (condition.candidate, condition.over)
     sought = condition.model_copy(update={"metric": "pass_rate"}) if condition.of.paired else condition
-    left, right = (
-        choose(sought.model_copy(update={"candidate": name}), name, point, pieces, context) for name in names
-    )
+    left, right = (choose(sought.model_copy(update={"candidate": name}), point, pieces, context) for name in names)
     for side, name in ((left, condition.candidate), (right, condition.over)):
         if side.state is State.UNMEASURED and any(p.reason.endswith(OTHER_LOAD) for p in side.passed_over):
             return Refused(f"the load differs: {name} was measured at other lengths or another rate than {point!r}")

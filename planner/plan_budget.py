@@ -119,7 +119,7 @@ def batch_limit(
     kept, the smallest where none keeps it. None where nothing limits the batch.
     """
     stated = candidate.contract.get("max_num_seqs", "")
-    limits = [int(stated)] if stated.isdigit() and int(stated) else []
+    limits = [int(stated)] if stated.isdecimal() and int(stated) else []
     if inputs and inputs.kv_capacity:
         limits.append(inputs.kv_capacity)
     if stage.rule and stage.rule.setting in candidate.launch.stage_settings:

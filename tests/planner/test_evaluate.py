@@ -160,6 +160,16 @@ def test_an_expectation_is_of_the_statistic_that_is_asked_for():
     assert evaluate(condition, rehearsed, context()).expectation.startswith("predicted to fail: 18 tok/s")
 
 
+def test_what_is_predicted_of_a_ratio_was_predicted_at_this_load_on_both_sides():
+    condition = parse_condition("vllm over ollama: output_tok_s >= 3 x at parallel-16")
+    bound = [speed(v, candidate=c, kind=Kind.BOUND, id=f"b-{c}") for c, v in (("vllm", 300.0), ("ollama", 60.0))]
+    elsewhere = speed(900.0, kind=Kind.PLANNING, load_hash="another", id="p-vllm")
+    slow = speed(60.0, candidate="ollama", kind=Kind.PLANNING, id="p-ollama")
+    # 300 / 60; the 900 tok/s are of other lengths
+    told = evaluate(condition, [*bound, elsewhere, slow], context()).expectation
+    assert told == "predicted to hold: 5 x against 3 x (bound)"
+
+
 def test_a_rehearsal_at_another_load_predicts_nothing():
     other = PEAK.model_copy(update={"input_tokens": 100})
     v = evaluate(PROMISE, [ttft(kind=Kind.SIMULATED, load_hash=other.load_hash())], context())
