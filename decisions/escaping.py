@@ -13,7 +13,8 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~&#$])")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 # _ inside a word is never emphasis, so that metric names stay readable.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-_LINE_START = re.compile(r"^(?=[-+=>])|^(\d{1,9})(?=[.)](?:\s|$))")
+# Seven < and a space begin the mark of an unfinished merge, which no file of ours may seem to hold.
+_LINE_START = re.compile(r"^(?=[-+=>]|<{7} )|^(\d{1,9})(?=[.)](?:\s|$))")
 _DIRECTION_MARKS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _SLUG_LENGTH = 60
 

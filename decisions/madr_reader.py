@@ -19,7 +19,8 @@ _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<words>.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"^(?: {4}|\t| {0,3}(?:[-*+>|#<]|\d+[.)]\s|$))")
-CONFLICT = re.compile(r"^(?:<{7} |={7}$|>{7} )", re.MULTILINE)
+# The middle mark, seven =, is not looked for: it underlines a heading too, and never stands alone.
+CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _MACHINE = re.compile(r"^```yaml\n(?P<block>(?:(?!```).*\n)+)```\n*\Z", re.MULTILINE)
 
 
@@ -54,7 +55,7 @@ def read_madr(text: str, where: str = "file") -> MadrFile:
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if len(text) > LARGEST_CHARACTERS:
         raise InputError(f"has {len(text):,} characters.", where=where, fix="A decision is a page or two.")
-    marker = next((i for i, x in enumerate(lines, 1) if CONFLICT.match(x) and not x.startswith("=")), None)
+    marker = next((i for i, x in enumerate(lines, 1) if CONFLICT.match(x)), None)
     if marker:
         raise InputError("holds the marks of an unfinished merge.", where=f"{where}, line {marker}",
                          fix="Finish the merge first.")  # fmt: skip

@@ -18,7 +18,7 @@ from decisions.chain import GENESIS
 from decisions.exports import file_name, sealed
 from decisions.flips import FlipVerdict
 from decisions.madr_own import exact_block
-from decisions.madr_reader import Hidden, headings, read_madr
+from decisions.madr_reader import CONFLICT, Hidden, headings, read_madr
 from decisions.madr_words import WORDS, Language, Words
 from decisions.record import Adr, FlipCondition, Opinion
 from planner.condition_line import EVERY_POINT
@@ -122,8 +122,11 @@ def to_markdown(
 
 
 def _contained(markdown: str) -> str:
-    """A kept part that stays under its heading: what it opens is closed, a heading as high as ours is lowered."""
-    lines = escaping.plain(markdown).split("\n")
+    """A kept part that stays under its heading: what it opens is closed, a heading as high as ours is lowered.
+
+    A space before what looks like the mark of a merge lets the file be read again.
+    """
+    lines = [f" {line}" if CONFLICT.match(line) else line for line in escaping.plain(markdown).split("\n")]
     for heading in headings(lines):
         if heading.level <= 2 and heading.below - heading.first == 1:
             lines[heading.first] = _HIGH_HEADING.sub(r"\1###\2", lines[heading.first])

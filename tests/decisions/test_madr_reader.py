@@ -114,6 +114,7 @@ def test_what_the_prose_says_letter_by_letter_is_not_said_twice():
 @example("1\r=", "en")
 @example("```\n## open", "ja")
 @example("a  b\x00c", "en")
+@example("x\n<<<<<<< HEAD\n=======\n>>>>>>> b", "en")
 def test_any_text_comes_back_letter_by_letter(words, language):
     adr = with_text(words)
     odd = adr.model_copy(update={

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from decisions.record import People
+from decisions.record import People, Section
 from planner.errors import InputError, NotAllowed
 from services.decisions import accept, begin_draft, comment, open_adr, propose_draft, save, save_draft
 from services.exporting import Drawn, export_all, export_markdown, export_zip, plan_export
@@ -45,6 +47,19 @@ def test_our_own_file_is_written_anew(shipped, folder):
     (path,) = export_all(shipped, folder)
     comment(shipped, adr.id, "Kim", "seen by the operators")
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # as git checks it out on Windows
+    assert export_all(shipped, folder) == (path,)
+    assert "seen by the operators" in path.read_text()
+
+
+def test_marks_of_a_merge_in_what_somebody_wrote_stop_no_export(shipped, folder):
+    opened = open_adr(shipped, next(a.id for a in shipped.store.adrs.all()))
+    pasted = {"context": "git said:\n<<<<<<< HEAD\nours\n>>>>>>> theirs", "kept": (
+        Section(heading="Output", markdown="```\nTotal\n=======\n```"),
+    )}  # fmt: skip
+    save(shipped, opened, opened.adr.text.model_copy(update=pasted), "Lee")
+    adr = accepted(shipped)
+    (path,) = export_all(shipped, folder)
+    comment(shipped, adr.id, "Kim", "seen by the operators")
     assert export_all(shipped, folder) == (path,)
     assert "seen by the operators" in path.read_text()
 
@@ -145,6 +160,27 @@ def test_a_proposal_gets_the_next_free_number_of_the_folder_and_keeps_its_file_o
     assert "| 0004 | [Theirs](<0004-theirs.md>) | Accepted |" in (folder / "README.md").read_text()
     accept(shipped, draft.adr.id, "Kim")
     assert export_all(shipped, folder)[1] == proposal
+
+
+def test_a_disk_that_fills_up_leaves_what_stood_there(shipped, folder, monkeypatch):
+    accepted(shipped)
+    (path,) = export_all(shipped, folder)
+    before = path.read_text()
+    comment(shipped, shipped.store.adrs.all()[0].id, "Kim", "seen")
+    write = Path.write_text
+
+    def half(self, text, **how):
+        write(self, text[:100], **how)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        export_all(shipped, folder)
+    monkeypatch.undo()
+    assert path.read_text() == before
+    assert export_all(shipped, folder) == (path,)
+    assert "seen" in path.read_text()
+    assert sorted(p.name for p in folder.iterdir()) == [NAME, "README.md"]
 
 
 def test_headings_in_japanese(shipped, folder):
