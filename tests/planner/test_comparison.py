@@ -90,6 +90,17 @@ def test_shares_are_held_against_each_other_by_their_exact_intervals():
     assert errors(0, 5).outcome == "no difference shown"
 
 
+def test_shares_of_requests_that_move_together_count_as_few():
+    pieces = speeds((0.0,), (0.20,), metric="error_share", unit="share")
+    found = over([p.model_copy(update={"n": 100, "effective_n": 5.0}) for p in pieces], metric="error_share")
+    # worth 5 requests: 0 of 5 reaches 52 %, 1 of 5 begins at 0.5 %
+    assert found.outcome == "no difference shown"
+
+
+def test_ranges_that_touch_do_not_lie_apart():
+    assert over(speeds((440, 450, 460), (420, 430, 440))).outcome == "no difference shown"
+
+
 def test_an_undeclared_difference_is_refused_by_field():
     gguf = Contract(shared=SHARED, candidate=ASKED | {"engine": "sglang", "quantization": "q4_k_m"}, observed=SEEN)
     found = over(speeds((440, 450, 460), (100, 110, 120), gguf), gguf)

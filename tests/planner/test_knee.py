@@ -16,7 +16,7 @@ from planner.condition_line import parse_condition
 from planner.conditions import Condition, Evidence, Exceedance, Kind
 from planner.knee import Knee, Sweep, batch_limit, find_knee, sweeps
 from planner.loads import LoadPoint
-from tests.planner.made import CONTRACT, context, ttft
+from tests.planner.made import CONTRACT, context, speed, ttft
 
 TTFT_P95_MS = {0.1: 2808.25, 0.2: 3481.45, 0.3: 4395.74, 0.5: 5257.39, 0.7: 8130.86, 1.0: 66083.03}
 
@@ -138,6 +138,22 @@ def test_more_in_flight_than_the_limit_it_was_measured_under_recommends_that_lim
     evidence = [at(32, 900)]  # under max_num_seqs 16: 16 ran, 16 waited
     limit = batch_limit(closed_knee([32], evidence), evidence, {CONTRACT.full_hash(): CONTRACT})
     assert limit.max_num_seqs == 16
+
+
+def test_a_knee_at_the_very_limit_it_was_measured_under_had_nobody_waiting() -> None:
+    evidence = [at(16, 900)]  # under max_num_seqs 16
+    limit = batch_limit(closed_knee([16], evidence), evidence, {CONTRACT.full_hash(): CONTRACT})
+    assert limit.max_num_seqs == 16
+    assert limit.reason == "16 in flight is the most that is known to keep every level; more may do too."
+
+
+@pytest.mark.parametrize(("ttft_ms", "kind"), [(900, Kind.IMPORTED), (9000, Kind.MEASURED)])
+def test_a_knee_is_known_as_its_weakest_figure_is_and_a_failure_as_what_fails(ttft_ms: float, kind: Kind) -> None:
+    fast = parse_condition("output_tok_s >= 100 tok/s")
+    total = speed(170.0, kind=Kind.IMPORTED, load_point="parallel-8", load_hash=None, contract=None)
+    known = context(points={"parallel-8": closed(8)})
+    knee = find_knee("vllm", Sweep("closed", (closed(8),)), [level(2), fast], [at(8, ttft_ms), total], known)
+    assert knee.kind is kind
 
 
 @pytest.mark.parametrize(("evidence", "reason"), [([at(1, 9000)], "No limit helps"), ([], "No load is decided")])

@@ -48,12 +48,19 @@ def test_users_and_total_speed_both_count_and_the_larger_decides() -> None:
         total(170.0, "total"),
         # Neither an older contract nor another load of that name speaks for the unit of today.
         total(900.0, "older", contract="another"), total(800.0, "shorter", load_hash="another"),
+        total(700.0, "spoiled", spoiled_by=("loop-lag: the client's event loop lagged by 80 ms at p99",)),
     ]  # fmt: skip
     unit = unit_capacity("vllm", closed_knee([8, 16], evidence), None, evidence)
     assert (unit.users, unit.output_tok_s) == (8, 170.0)
     needed = units_measured(NORTIA, unit, 50, 0.7)
     # 50 / 8 -> 7 units by users; 50 x 25 = 1,250 tok/s over 170 -> 8 units by the total.
     assert (needed.by_users, needed.by_total, needed.units, needed.decides) == (7, 8, 8, "total throughput")
+
+
+def test_the_cost_rests_on_the_closed_knee_and_on_the_open_one_only_without_it() -> None:
+    both = UnitCapacity(candidate="vllm", users_tok_s=170.0, rate_tok_s=90.0)
+    assert both.output_tok_s == 170.0
+    assert UnitCapacity(candidate="vllm", rate_tok_s=90.0).output_tok_s == 90.0
 
 
 def test_goodput_counts_where_it_was_counted_under_the_same_levels() -> None:
