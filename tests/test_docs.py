@@ -130,3 +130,10 @@ def test_files_that_are_named_are_there() -> None:
     rooms = "planner|services|ui|db|bench|bundle|decisions|perf|scripts|tests"
     for path in re.findall(rf"\b((?:{rooms})/[\w/]+\.(?:py|csv|md))\b", ALL):
         assert (ROOT / Path(path)).exists(), path
+
+
+def test_every_package_that_is_asked_for_earns_its_line() -> None:
+    asked = "\n".join(p.read_text(encoding="utf-8") for p in ROOT.glob("requirements*.txt"))
+    named = re.findall(r"^\| ([^|]+) \|", TEXTS["docs/dependencies.md"], re.MULTILINE)
+    said = set(re.findall(r"[\w-]+", " ".join(named)))
+    assert set(re.findall(r"^([a-z][\w-]*)", asked, re.MULTILINE)) <= said
