@@ -1,6 +1,7 @@
 """How long the score of five engines takes, sensitivity included: python -m perf.scoring [--json] [--runs 200].
 
-The budget is 10 ms for one score with flip weights and rating flips, on one core of a small machine.
+The budget is 10 ms for one score with flip weights and rating flips, on one core of a small machine. It is held by the
+clock, and by processor time, which other work on the machine does not stretch.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 from planner.engine_files import load_engines
 from planner.requirements import Hardware, ModelPlan, Requirements
@@ -29,18 +30,19 @@ CASE = Requirements(
 def measure(runs: int) -> dict[str, float]:
     """Milliseconds of one score, and of the two strips of its what-if: median and slowest of `runs`."""
     engines = load_engines(ENGINES)
-    scored, strips = [], []
+    scored, busy, strips = [], [], []
     for _ in range(runs):
-        begin = perf_counter()
+        begin, busy_begin = perf_counter(), process_time()
         found = score(CASE, engines, compute_capability="12.1")
-        middle = perf_counter()
+        middle, busy_middle = perf_counter(), process_time()
         by_users(CASE, found)
         by_shared_prefix(CASE, found)
         scored.append(1e3 * (middle - begin))
+        busy.append(1e3 * (busy_middle - busy_begin))
         strips.append(1e3 * (perf_counter() - middle))
     return {
         "engines": len(engines), "runs": runs, "budget_ms": BUDGET_MS,
-        "score_ms_median": median(scored), "score_ms_slowest": max(scored),
+        "score_ms_median": median(scored), "score_ms_slowest": max(scored), "score_cpu_ms_median": median(busy),
         "strips_ms_median": median(strips), "strips_ms_slowest": max(strips),
     }  # fmt: skip
 
@@ -57,7 +59,8 @@ def main() -> int:
     else:
         sys.stdout.write(
             f"score with sensitivity of {found['engines']:g} engines: median {found['score_ms_median']:.2f} ms, "
-            f"slowest {found['score_ms_slowest']:.2f} ms of {found['runs']:g} runs; budget {BUDGET_MS:g} ms\n"
+            f"slowest {found['score_ms_slowest']:.2f} ms of {found['runs']:g} runs, median of processor time "
+            f"{found['score_cpu_ms_median']:.2f} ms; budget {BUDGET_MS:g} ms\n"
             f"what-if along users and shared prefix: median {found['strips_ms_median']:.2f} ms\n"
         )
     return 0 if found["score_ms_median"] <= BUDGET_MS else 1

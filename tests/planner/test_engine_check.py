@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
@@ -46,9 +47,22 @@ def test_ratings_of_performance_from_documents_alone_are_marked() -> None:
     assert marked == {
         ("tensorrt_llm", "quantization"), ("tensorrt_llm", "speculative_decoding"), ("tgi", "chunked_prefill"),
         ("tgi", "speculative_decoding"), ("tgi", "structured_output"), ("ollama", "structured_output"),
+        ("ollama", "lora"),
     }  # fmt: skip
     assert {name for _, name in marked} <= PERFORMANCE_AXES
     assert set(ENGINES["vllm"].axes) > PERFORMANCE_AXES
+
+
+DOCUMENT = re.compile(r"\.mdx?\b|\bdocs?\b|README|METADATA|release notes|\bindex\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("id", ENGINES)
+def test_what_is_said_to_be_read_in_code_names_code(id: str) -> None:
+    for name, axis in ENGINES[id].axes.items():
+        # "ollama at fb307609: docs/faq.mdx; envconfig/config.go" names a document and a file of code.
+        places = [place for text in axis.source for place in (text.partition(": ")[2] or text).split("; ")]
+        if axis.evidence_kind == "read in code":
+            assert not all(DOCUMENT.search(place) for place in places), (name, axis.source)
 
 
 @pytest.mark.parametrize("id", ENGINES)
