@@ -6,6 +6,7 @@ not understood and is refused. A refused file changes nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -216,7 +217,7 @@ def _few(words: list[str]) -> str:
 
 
 def _told(file: MadrFile) -> Iterator[str]:
-    """Every word of a file but what is written anew each time: links, pictures, verdicts, comments, the block."""
+    """Every word of a file but what is written anew each time: links' names, charts, verdicts, comments, the block."""
     yield from unescaped(file.title).split()
     yield from _words(file.preamble)
     for key in ("decision-makers", "consulted", "informed", "tags"):
@@ -227,21 +228,26 @@ def _told(file: MadrFile) -> Iterator[str]:
     for part in file.parts:
         name = named.get(part.line)
         if name not in BELOW or name in ("consequences", "confirmation", "sizing", "evidence", "opinions"):
-            yield from ((name or part.heading).split() if name else unescaped(part.heading).split())
-            yield from _words(part.markdown)
-        elif name == "conditions":
-            yield from _words("\n".join(x for x in part.markdown.split("\n") if not x.strip().startswith("|")))
+            yield from (name.split() if name else unescaped(part.heading).split())
+        if name == "machine":
+            yield from _words(_FOR_MACHINES.sub("", part.markdown.partition("```yaml\n")[0]))
+        elif name != "comments":
+            anew = _ANEW.get(name or "")
+            yield from _words("\n".join(x for x in part.markdown.split("\n") if not (anew and anew.match(x))))
 
 
+_LINKS = tuple(f"* {verb}" for w in WORDS.values() for verb in (w.supersedes, w.superseded_by))
+_FOR_MACHINES = re.compile("|".join(re.escape(w.for_machines) for w in WORDS.values()))
+# Lines of a part that are written anew each time: the table, of which cells are read, and charts.
+_ANEW = {"conditions": re.compile(r"\s*\|"), "evidence": re.compile(r"!\[.*\]\(<.*\.svg>\)$")}
 _FRONT = {"status", "date", "decision-makers", "consulted", "informed", "tags"}
 
 
 def _words(markdown: str) -> Iterator[str]:
-    links = tuple(f"* {verb}" for w in WORDS.values() for verb in (w.supersedes, w.superseded_by))
     for line in markdown.split("\n"):
-        if not line.startswith(links) and not (line.startswith("![") and line.endswith(".svg>)")):
-            words = unescaped(line).split()
-            yield from ("*", *words[1:]) if words[:1] in (["-"], ["+"]) else words
+        link = next((verb for verb in _LINKS if line.startswith(verb)), None)
+        words = unescaped(link or line).split()  # what a link is called depends on the folder, that it is there not
+        yield from ("*", *words[1:]) if words[:1] in (["-"], ["+"]) else words
 
 
 def _shown(text: str) -> list[str]:

@@ -136,9 +136,9 @@ def accepted_of(file: MadrFile) -> tuple[str, date | None]:
 
 
 def warnings_of(file: MadrFile) -> tuple[str, ...]:
-    """What the outcome quotes beside itself."""
+    """What the outcome quotes beside itself; another quotation is a reader's."""
     outcome = dict(named_parts(file)).get("outcome", _NOTHING).markdown
-    return tuple(unescaped(x[2:]) for x in outcome.split("\n") if x.startswith("> "))
+    return tuple(unescaped(x[2:]) for x in outcome.split("\n") if x.startswith("> Warning: "))
 
 
 def table_rows(file: MadrFile) -> tuple[tuple[str, ...], ...]:

@@ -93,6 +93,18 @@ def test_an_accepted_decision_takes_a_review_date_a_condition_and_comments():
         ),
         ("TTFT p95 2.8 s", "TTFT p95 1.8 s", "evidence cannot be changed by hand"),
         ("date: 2026", "x-team: a\ndate: 2026", "nothing takes these words where they stand: front matter x-team."),
+        ("### Consequences", "> I doubt it.\n\n### Consequences", "where they stand: > I doubt it."),
+        (
+            "### What would change",
+            "* Supersedes [ADR-0003: x](<0003-x.md>)\n\n### What would change",
+            "where they stand: * Supersedes.",
+        ),
+        ("```yaml", "By hand.\n\n```yaml", "nothing takes these words where they stand: By hand."),
+        (
+            "### What would change",
+            "![mine](<mine.svg>)\n\n### What would change",
+            "where they stand: ![mine](<mine.svg>)",
+        ),
     ],
 )
 def test_what_cannot_be_an_edit_is_refused_with_the_difference(old, new, says):
