@@ -84,7 +84,7 @@ class Next(NamedTuple):
     def what(self) -> str:
         """The run in words."""
         if not self.candidate:
-            days = f"{self.more.n} more days" if self.more else "production"
+            days = f"{self.more.n} more day{'s' if self.more.n > 1 else ''}" if self.more else "production"
             return f"observe {days}"
         return f"{self.candidate} at {self.point}" if self.point else f"start {self.candidate}"
 

@@ -36,8 +36,10 @@ def observed_days(statistic: str, asked_days: int, pieces: Sequence[Evidence]) -
     known = (end - min(_since(p) for p in inside)).total_seconds() / DAY_S
     value = _over_days(statistic, inside)
     if known < asked_days - 1e-6:
-        words = f"observed over {known:.0f} days, {asked_days} needed: {asked_days - known:.0f} more days"
-        return Observed(value, False, words, More(n=math.ceil(asked_days - known), of="days"))
+        missing = math.ceil(asked_days - known - 1e-6)
+        more = f"{missing} more day{'s' if missing > 1 else ''}"
+        words = f"observed over {asked_days - missing} days, {asked_days} needed: {more}"
+        return Observed(value, False, words, More(n=missing, of="days"))
     covered = _covered_days(inside, begin, end) / asked_days
     if covered < MIN_COVERAGE - 1e-9:
         words = f"only {covered:.0%} of the last {asked_days} days is covered, {MIN_COVERAGE:.0%} needed"

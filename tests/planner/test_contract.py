@@ -30,6 +30,11 @@ def test_a_declared_difference_counts_only_for_fields_that_may_be_declared():
     assert parity(contract(), hidden).state == "refused"
 
 
+def test_a_difference_to_a_side_that_states_nothing_cannot_be_declared():
+    silent = contract(quantization="").model_copy(update={"declared_differences": ("quantization",)})
+    assert parity(contract(), silent).state == "refused"
+
+
 def test_two_unstated_fields_are_not_equal():
     a = Contract(candidate={k: v for k, v in FULL.items() if k != "model_revision"})
     assert [d.field for d in parity(a, a).differences] == ["model_revision"]

@@ -79,6 +79,12 @@ def test_an_engine_that_cannot_hold_a_length_cannot_promise_it():
     assert "neither ignore_eos nor min_tokens" in found[0].sentence
 
 
+def test_one_way_to_hold_a_length_is_enough():
+    for way in ("ignore_eos", "min_tokens"):
+        one = ENDS_FREELY.model_copy(update={way: True})
+        assert contradictions(with_contract(output_length="fixed"), {"fast": one}) == ()
+
+
 def test_a_difference_that_nobody_declared_is_named():
     two = (candidate("fast", "favourite", contract={"quantization": "fp8"}),
            candidate("slow", "baseline", contract={"quantization": "q8_0"}))  # fmt: skip

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from planner.condition_line import parse_condition
-from planner.conditions import Evidence, Kind, State
+from planner.conditions import Evidence, Kind, More, State
 from planner.evaluate import evaluate
 from tests.planner.made import NOW, context
 
@@ -84,6 +84,29 @@ def test_of_days_that_overlap_the_fuller_one_says_how_much_was_seen():
     half = demand(days=28, coverage=0.5, id="half")
     seven = demand(days=7, id="week", at=NOW - timedelta(days=7))
     assert "only 62% of the last" in evaluate(SIMPLER, [half, seven], context()).sentence  # (21 x 0.5 + 7) / 28
+
+
+def test_a_window_that_lacks_half_a_day_lacks_a_day():
+    month = days(*[5.0] * 27)
+    v = evaluate(SIMPLER, [*month, demand(days=1, at=NOW - timedelta(days=26.5), id="half")], context())
+    assert (v.state, v.more) == (State.UNDECIDED, More(n=1, of="days"))
+    assert "observed over 27 days, 28 needed: 1 more day" in v.sentence
+
+
+def test_nine_days_of_ten_are_enough():
+    lately = parse_condition("peak_in_flight max <= 5 over 10 days")
+    seen = days(*[5.0] * 10)
+    assert evaluate(lately, [*seen[:4], *seen[5:]], context()).state is State.HOLDS
+    assert evaluate(lately, [*seen[:4], *seen[6:]], context()).state is State.UNDECIDED
+
+
+def test_a_mean_over_days_weighs_each_piece_by_its_days():
+    lengths = parse_condition("input_tokens mean <= 6 over 28 days")
+    pieces = [
+        demand(value=v, days=d, at=at, id=f"{v}", metric="input_tokens", statistic="mean", unit="tokens")
+        for v, d, at in ((11, 8, NOW), (4, 20, NOW - timedelta(days=8)))
+    ]
+    assert evaluate(lengths, pieces, context()).value == (8 * 11 + 20 * 4) / 28  # 6
 
 
 def test_old_and_future_windows_say_nothing_about_today():

@@ -56,6 +56,24 @@ def test_a_ratio_is_run_on_both_and_a_start_figure_needs_no_load() -> None:
     assert [effort(cost(p), runs_of(p, h)).minutes for h in p.hypotheses] == [2 * (START_MIN + 5), START_MIN, 0]
 
 
+def test_a_pair_is_run_with_its_point_in_the_first_stage_that_has_it() -> None:
+    p = of(hypothesis("J", "vllm: structured_cost <= 1.2 x at json"))
+    single = p.point("single")
+    json = single.model_copy(update={"name": "json", "json_schema": {"type": "object"}, "pair_of": "single"})
+    keeps = parse_condition("vllm: user_tok_s p5 >= 20 tok/s")
+    rule = StageRule(setting="max_num_seqs", from_stage="A", keeps=keeps)
+    stages = (
+        Stage(name="A", points=("single", "json")), Stage(name="B", points=("json", "parallel-2")),
+        Stage(name="C", points=("parallel-4",), rule=rule),
+    )  # fmt: skip
+    p = p.model_copy(update={"load_points": (*p.load_points, json), "stages": stages})
+    assert runs_of(p, p.hypotheses[0]) == {Run("vllm", "A"), Run("vllm", "A", "json"), Run("vllm", "A", "single")}
+    # a start is that of the first stage, and a rule needs the stage that it reads, not what lies between
+    assert runs_of(p, hypothesis("H1", "vllm: started is true")) == {Run("vllm", "A")}
+    behind = runs_of(p, hypothesis("C", "vllm: oom <= 0 at parallel-4"))
+    assert {r.stage for r in behind} == {"A", "C"}
+
+
 def test_shared_runs_are_counted_once_and_what_each_adds_makes_the_total() -> None:
     p = plan()
     found = order(p, cost(p))

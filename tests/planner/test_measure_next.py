@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.condition_line import parse_condition
-from planner.conditions import Context, Evidence, Kind
+from planner.conditions import Context, Evidence, Kind, More, State, Verdict
 from planner.evaluate import combine, evaluate
 from planner.hypothesis_schema import Hypothesis
 from planner.measure_next import COULD, Asked, Next, could_change, measure_next
@@ -82,6 +82,50 @@ def test_what_is_nearly_decided_says_how_much_is_missing():
     assert (run.more.n, run.more.of, run.starts, run.amount) == (33, "requests", 1, "1 start, 33 more requests")
     (start, _) = listed(RATIO, evidence=[speed(400.0, 1), speed(100.0, 1, "ollama")])
     assert start.starts == 3  # no contract is stated, so the figures do not count
+
+
+def test_what_was_never_run_takes_all_starts_however_little_the_other_figures_lack():
+    both = hypothesis("H4", "vllm: ttft p95 <= 2 s at peak", "vllm: itl p99 <= 50 ms at peak")
+    (run,) = listed(both, evidence=[ttft(n=60, beyond=1)])
+    assert (run.more, run.starts) == (None, PLAN.starts)
+
+
+def test_a_part_of_the_starts_takes_its_part_of_the_time():
+    cost = PlanCost(
+        points=(PointCost(candidate="vllm", stage="B", point="peak", times=3, seconds=100.0, prompt_tokens=0,
+                          output_tokens=0, ends="predicted"),),
+        starts=(StartCost(candidate="vllm", stage="B", times=3),),
+    )  # fmt: skip
+    (run,) = listed(PROMISE, evidence=[ttft(n=60, beyond=1)], cost=cost)
+    assert (run.starts, run.minutes) == (1, (300 + 100) / 60)  # one of three starts brings the 33 that are missing
+
+
+def test_requests_that_are_missing_round_up_to_whole_starts():
+    # p99 without one beyond needs 299 (0.99^299 < 0.05); 200 are there, and a start brings 60: two starts
+    tight = hypothesis("H4", "vllm: ttft p99 <= 2 s at peak")
+    (run,) = listed(tight, evidence=[ttft(n=200, statistic="p99")])
+    assert (run.more.n, run.starts) == (99, 2)
+
+
+def test_items_that_are_missing_take_one_start_of_a_larger_set():
+    verdict = Verdict(state=State.UNDECIDED, sentence="s", more=More(n=22, of="items"))
+    condition = parse_condition("vllm: pass_rate >= 90 % at peak")
+    asked = Asked("Q", "hypothesis", "change the plan", (condition,), verdict, (verdict,), "then")
+    (run,) = measure_next(PLAN, [asked], [])
+    assert (run.starts, run.amount) == (1, "1 start, 22 more items")
+
+
+def test_of_any_points_one_that_is_decided_is_enough():
+    anywhere = hypothesis("H4", "vllm: ttft p95 <= 2 s at any of parallel-16, peak", "vllm: oom <= 0 at peak")
+    runs = listed(anywhere, evidence=[ttft()])  # it holds at peak, so parallel-16 need not run
+    assert [n.what for n in runs] == ["vllm at peak"]
+
+
+def test_a_start_that_rides_along_asks_for_no_more_of_the_load():
+    alike = hypothesis("H-kv", "vllm: kv_capacity_spread <= 10 %")
+    (run,) = listed(PROMISE, alike, evidence=[ttft(n=60, beyond=1)])
+    assert [c.id for c in run.changes] == ["H-kv", "H4"]
+    assert (run.more.n, run.starts) == (33, 1)
 
 
 def test_close_calls_come_last():

@@ -8,9 +8,10 @@ from bench.asking import tail_reserve
 from bench.inputs import NO_INPUTS
 from bench.runner import jobs_of
 from planner.loads import LoadPoint
-from planner.plan_budget import STARTUP_S, ladder_up_to, plan_cost, predicted_setting, tail_requests
+from planner.plan_budget import STARTUP_S, batch_limit, ladder_up_to, plan_cost, predicted_setting, tail_requests
 from planner.poc import Launch, Stop
-from tests.planner.planned import FAST, LADDER, STEP_S, candidate, closed, plan, speed_of
+from planner.throughput import MFU
+from tests.planner.planned import FAST, LADDER, SLOW, STEP_S, candidate, closed, plan, speed_of
 
 
 def cost_at(point: LoadPoint, **more: object):
@@ -87,6 +88,54 @@ def test_the_rule_of_a_stage_limits_the_batch_behind_it():
 def test_a_point_ends_at_the_plans_limit():
     found = cost_at(closed(1), stop=Stop(max_point_s=10))
     assert (found.seconds, found.ends) == (10, "stop rule")
+
+
+def test_the_limit_of_a_point_is_for_its_load_and_the_warm_up_comes_on_top():
+    # 2 rounds of one request, then 10 of the 20.04 s
+    assert cost_at(closed(1, warmup_requests=1), stop=Stop(max_point_s=10)).seconds == pytest.approx(
+        2 * 100 * STEP_S + 10
+    )
+
+
+def test_fewer_requests_than_slots_take_as_long_as_one_answer():
+    assert cost_at(closed(4, requests=2)).seconds == pytest.approx(100 * STEP_S)
+
+
+def test_long_prompts_beside_the_victims_cost_their_prefill_and_their_tokens():
+    prompts = FAST.model_copy(update={"prefill_s": 0.05, "averages_prefill": False})  # of 50 tokens
+    victims = closed(4, "beside")
+    beside = closed(4, "beside", shape="interference", aggressors=2, aggressor_at_s=1, aggressor_input_tokens=1000)
+
+    def cost(point: LoadPoint):
+        alone = plan(load_points=(point,), stages=({"name": "A", "points": ("beside",)},), hypotheses=(),
+                     candidates=(candidate("fast", "favourite"),))  # fmt: skip
+        return plan_cost(alone, lambda c, p: prompts).points[0]
+
+    # 2 prompts of 1,000 tokens at 1 ms a token on paper, at the share of the matrix rate that is reached
+    extra = 2 * 1000 * 0.001 / MFU[prompts.family]
+    assert cost(beside).seconds - cost(victims).seconds == pytest.approx(extra)
+    assert cost(beside).prompt_tokens - cost(victims).prompt_tokens == 2 * 1000
+    assert cost(beside).output_tokens - cost(victims).output_tokens == 2 * beside.aggressor_output_tokens
+
+
+def test_a_rules_setting_is_the_rung_below_the_first_that_breaks_its_promise():
+    by_rung = {1: FAST, 2: FAST, 4: SLOW, 8: FAST, 16: FAST}  # 90 tok/s are broken at 4
+    p = plan()
+    assert predicted_setting(p, p.candidates[0], p.stages[1], lambda c, at: by_rung[at.in_flight]) == 2
+
+
+def test_the_smallest_of_all_limits_is_the_batch():
+    slow = candidate("slow", "baseline", contract={"max_num_seqs": "8"})
+    p = plan(candidates=(candidate("fast", "favourite"), slow))
+    assert batch_limit(p, slow, p.stages[0], SLOW, speed_of) == 8  # by its contract
+    assert batch_limit(p, slow, p.stages[1], SLOW, speed_of) == 1  # 90 tok/s are kept at no rung
+    assert batch_limit(p, slow, p.stages[0], SLOW.model_copy(update={"kv_capacity": 3}), speed_of) == 3
+
+
+def test_minutes_of_named_points_are_without_the_starts():
+    found = plan_cost(plan(), speed_of)
+    # 20 x 100 tokens one after another, in 4 starts of 2 repeats
+    assert found.minutes_of("fast", ("single",)) == pytest.approx(8 * 20 * 100 * STEP_S / 60)
 
 
 def test_without_a_prediction_the_limit_is_counted_and_said():

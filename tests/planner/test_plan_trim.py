@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.condition_line import parse_condition
 from planner.errors import InputError
 from planner.plan_budget import plan_cost
 from planner.plan_file import plan_from_yaml, plan_to_yaml
 from planner.plan_trim import trim
-from tests.planner.planned import plan, speed_of
+from tests.planner.planned import closed, plan, speed_of
 
 WHOLE = plan_cost(plan(), speed_of).minutes
 
@@ -47,6 +48,34 @@ def test_everything_goes_in_the_order_of_the_rule():
     ]  # fmt: skip
     assert set(found.plan.points()) == {"parallel-4", "parallel-8", "parallel-16", "busy"}
     assert (found.plan.starts, found.plan.repeats) == (3, 1)
+
+
+def with_points(*points):
+    """The plan with these points, which nobody asks for, at the end of stage B."""
+    p = plan()
+    stages = (p.stages[0], p.stages[1].model_copy(update={"points": (*p.stages[1].points, *(x.name for x in points))}))
+    return p.model_copy(update={"load_points": (*p.load_points, *points), "stages": stages})
+
+
+def test_of_points_that_nobody_names_the_longest_goes_first():
+    more = with_points(closed(1, "long", requests=40))
+    found = trim(more, plan_cost(more, speed_of).minutes - 0.01, speed_of)
+    assert [x.what for x in found.lost] == ["load point long"]  # 40 x 100 tokens alone against 22 x 100 in two slots
+
+
+def test_the_other_half_of_a_pair_goes_with_its_point():
+    spare = closed(2, "spare")
+    more = with_points(closed(2, "spare-json", json_schema={"type": "object"}, pair_of="spare"))
+    found = trim(more, plan_cost(more, speed_of).minutes - 0.01, speed_of)
+    assert [x.what for x in found.lost] == [f"load point {spare.name}"]
+    assert not {"spare", "spare-json"} & set(found.plan.points())
+    assert plan_from_yaml(plan_to_yaml(found.plan)) == found.plan
+
+
+def test_a_service_level_that_names_no_candidate_asks_every_one():
+    asked = plan(service_levels=(parse_condition("ttft p95 <= 2 s at spare"),))
+    found = trim(asked, plan_cost(asked, speed_of).minutes - 0.01, speed_of)
+    assert [x.what for x in found.lost] == ["slow at busy"]
 
 
 def test_an_impossible_budget_names_the_least_possible():
