@@ -1,7 +1,7 @@
 #!/bin/sh
 # vLLM 0.33.0 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
-# ! VLLM_API_KEY: export it before the start. A key covers paths that begin with /v1, /v2, /inference or /cohere, and nothing else; open without it: /health, /metrics, /version, /load, /tokenize, /detokenize, /invocations, /docs.
+# ! VLLM_API_KEY: export it before the start. A key covers paths that begin with /v1, /v2, /inference or /cohere, and nothing else; open without it: /health, /metrics, /version, /load, /tokenize, /detokenize, /invocations, /scale_elastic_ep, /docs.
 set -eu
 : "${VLLM_API_KEY:?holds the API key, state it before the start}"; export VLLM_API_KEY
 export VLLM_NO_USAGE_STATS=1
