@@ -44,10 +44,11 @@ class DeviceMeter:
             return None
 
 
-def device_meter(environment: Mapping[str, str], nvml: Any = None) -> DeviceMeter | None:
+def device_meter(environment: Mapping[str, str], nvml: Any = None, *, gpus: str = "all") -> DeviceMeter | None:
     """A meter of the GPUs that a server with this environment sees; None without NVML, a driver or a GPU.
 
-    `nvml` is the module pynvml, or an object that answers like it.
+    `nvml` is the module pynvml, or an object that answers like it. `gpus` is what a container was given with `--gpus`:
+    all, none, how many (the first ones), or device=A,B; the environment counts within it.
     """
     try:
         nvml = nvml or importlib.import_module("pynvml")
@@ -56,11 +57,19 @@ def device_meter(environment: Mapping[str, str], nvml: Any = None) -> DeviceMete
     try:
         nvml.nvmlInit()
         handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
-        visible = [v.strip() for v in environment.get(VISIBLE, "").split(",") if v.strip()]
-        if visible and all(re.fullmatch(r"\d+", v) for v in visible):
-            handles = [handles[int(v)] for v in visible if int(v) < len(handles)]
-        elif visible:
-            handles = [nvml.nvmlDeviceGetHandleByUUID(v) for v in visible]
+        if gpus.startswith("device="):
+            handles = _named(nvml, handles, gpus.removeprefix("device="))
+        elif gpus != "all":
+            handles = handles[: int(gpus) if gpus.isdigit() else 0]
+        handles = _named(nvml, handles, environment.get(VISIBLE, ""))
     except nvml.NVMLError:
         return None
     return DeviceMeter(nvml, handles) if handles else None
+
+
+def _named(nvml: Any, handles: list[Any], names: str) -> list[Any]:
+    """Those of the devices that a list of numbers or ids names; all where it is empty."""
+    wanted = [v.strip() for v in names.split(",") if v.strip()]
+    if all(re.fullmatch(r"\d+", v) for v in wanted):
+        return [handles[int(v)] for v in wanted if int(v) < len(handles)] if wanted else handles
+    return [nvml.nvmlDeviceGetHandleByUUID(v) for v in wanted]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from bench.bundling import CANCELLED, LOG, OF_THE_DISK, Bundling, Job, Status, cannot_write
 from bench.containers import check_files
-from bench.devices import device_meter
+from bench.devices import DeviceMeter, device_meter
 from bench.dialects import dialect
 from bench.engines import Server
 from bench.inputs import NO_FILES, PlanInputs
@@ -54,6 +54,13 @@ async def unless_cancelled(work: Coroutine[Any, Any, T], cancel: asyncio.Event) 
         await asyncio.gather(task, stop, return_exceptions=True)
 
 
+def devices_of(launch: Launch) -> DeviceMeter | None:
+    """A meter of the GPUs that a server of this launch sees; of an attached one nothing is known, so all are read."""
+    if launch.container:  # nothing of our environment gets in
+        return device_meter(launch.environment, gpus=launch.container.gpus)
+    return device_meter({**os.environ, **launch.environment} if launch.command else {})
+
+
 class JobRun:
     """Carries one job through; `run` gives the sealed manifest, or raises Cancelled when nothing was measured.
 
@@ -73,8 +80,7 @@ class JobRun:
         self._scrape = Pool(self._server.origin, spare_files=0)
         self._target = Target(self._pool, self._dialect, self._server, job.candidate.model_name, dict(plan.sampling),
                               plan.stop.request_timeout_s)  # fmt: skip
-        seen = {**os.environ, **launch.environment} if launch.command else {}  # of an attached one nothing is known
-        self._devices = device_meter(seen) if self._server.origin.local else None
+        self._devices = devices_of(launch) if self._server.origin.local else None
         self._folder, self._bundling = folder, Bundling(plan, job, self._server, folder, notes)
 
     async def run(self) -> Manifest:

@@ -12,8 +12,10 @@ from bench.dialects import dialect
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
 from bench.exchange import Origin
+from bench.job import devices_of
 from bench.telemetry import Telemetry
 from bench.transport import Pool
+from planner.poc import Launch
 from tests.bench.helpers import with_emulator
 
 
@@ -65,6 +67,33 @@ def test_memory_and_power_are_sums_and_use_is_the_mean() -> None:
 def test_only_the_devices_that_the_server_sees_are_read(visible: str) -> None:
     read = meter({"CUDA_VISIBLE_DEVICES": visible}).read()
     assert read == {"gpu_memory_used_bytes": 30e9, "gpu_power_w": 400.0, "gpu_utilisation": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environment", "power_w"),
+    [
+        ("all", {}, 700.0),
+        ("1", {}, 300.0),
+        ("device=1", {}, 400.0),
+        ("device=GPU-bbbb,GPU-aaaa", {}, 700.0),
+        ("device=1", {"CUDA_VISIBLE_DEVICES": "0"}, 400.0),  # counted among those that the container was given
+    ],
+)
+def test_of_a_container_the_devices_that_it_was_given_are_read(
+    monkeypatch: pytest.MonkeyPatch, gpus: str, environment: dict[str, str], power_w: float
+) -> None:
+    monkeypatch.setattr("bench.devices.importlib.import_module", lambda _: StandInNvml())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")  # of our shell, which does not get in
+    launched = Launch.model_validate({"command": ["vllm", "serve"], "environment": environment, "container": {
+        "image": "vllm/vllm-openai:v0.33.0", "gpus": gpus}})  # fmt: skip
+    found = devices_of(launched)
+    assert found and found.read()["gpu_power_w"] == power_w
+    bare = devices_of(Launch(command=("vllm", "serve")))
+    assert bare and bare.read()["gpu_power_w"] == 400.0
+
+
+def test_a_container_without_gpus_has_no_meter() -> None:
+    assert device_meter({}, StandInNvml(), gpus="none") is None
 
 
 def test_a_figure_that_a_device_does_not_give_is_absent_and_said() -> None:
