@@ -71,6 +71,14 @@ def test_a_peak_that_has_left_the_window_counts_no_more():
     assert evaluate(SIMPLER, days(9.0, *[4.0] * 27), context()).state is State.FAILS
 
 
+def test_a_long_window_may_be_as_old_as_two_of_it():
+    assert evaluate(SIMPLER, [demand(at=NOW - timedelta(days=90))], context()).state is State.HOLDS
+    assert evaluate(SIMPLER, [demand(at=NOW - timedelta(days=91))], context()).state is State.EXPIRED
+    long = parse_condition("peak_in_flight max <= 5 over 60 days")  # 2 x 60 days
+    assert evaluate(long, [demand(days=60, at=NOW - timedelta(days=120))], context()).state is State.HOLDS
+    assert evaluate(long, [demand(days=60, at=NOW - timedelta(days=121))], context()).state is State.EXPIRED
+
+
 def test_every_second_day_is_half_of_the_window_however_the_days_lie_in_it():
     noon = NOW.replace(hour=12, minute=0) - timedelta(days=1)
     whole = [demand(days=1, id=f"d{i}", at=noon.replace(hour=0) - timedelta(days=i)) for i in range(1, 30, 2)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.condition_line import parse_condition
-from planner.conditions import Context, Evidence, Kind, State, Verdict
+from planner.conditions import Context, Evidence, Kind, More, State, Verdict
 from planner.contract import Contract
 from planner.evaluate import ALL_OF, ANY_OF, combine, evaluate, ranked_state
 from planner.statistics import effective_n
@@ -120,6 +120,23 @@ def test_near_says_which_side():
     v = evaluate(parse_condition("vllm: ttft p95 <= 2 s at peak near 10 %"), [ttft(value=1840.0)], context())
     assert (v.state, v.side) == (State.NEAR, "holds")
     assert v.relative_distance == pytest.approx(0.08)
+
+
+def test_what_lies_just_on_the_margin_is_near():
+    # (2,000 - 1,800) / 2,000 = 10 %
+    v = evaluate(parse_condition("vllm: ttft p95 <= 2 s at peak near 10 %"), [ttft(value=1800.0)], context())
+    assert v.state is State.NEAR
+
+
+def test_evidence_counts_on_its_last_day():
+    line = "vllm: ttft p95 <= 2 s at peak within 30 days"
+    assert evaluate(parse_condition(line), [ttft(at=NOW - timedelta(days=30))], context()).state is State.HOLDS
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_figure_of_another_definition_is_passed_over(version):
+    v = evaluate(PROMISE, [ttft(definition_version=version)], context())
+    assert (v.state, v.passed_over[0].reason) == (State.UNMEASURED, f"definition {version}, now 1")
 
 
 def test_one_start_does_not_decide_a_rate_three_do():
@@ -302,6 +319,35 @@ def test_a_declared_difference_allows_per_token_ratios_and_is_named():
     assert "only figures per token compare" in refused.sentence
 
 
+def of_both(ours, theirs, *capacities) -> tuple[list[Evidence], Context]:
+    """Starts of the two, under one contract, and what those of the first can hold."""
+    held = [
+        speed(c, i, metric="kv_capacity_tokens", unit="tokens", load_point=None, load_hash=None, id=f"kv-{i}")
+        for i, c in enumerate(capacities, 1)
+    ]
+    sides = (("vllm", ours), ("ollama", theirs))
+    return [*held, *(speed(v, i, who) for who, values in sides for i, v in enumerate(values, 1))], context()
+
+
+def test_a_side_that_delivered_nothing_gives_no_ratio():
+    v = evaluate(THREE_TIMES, *of_both((400, 410, 420), (0, 100, 100)))
+    assert v.state is State.UNDECIDED
+    assert "ollama delivered nothing" in v.sentence
+
+
+def test_the_side_with_fewer_starts_says_how_many_more_a_ratio_needs():
+    v = evaluate(THREE_TIMES, *of_both((400, 410, 420), (100,)))
+    assert (v.state, v.n, v.more) == (State.UNDECIDED, 1, More(n=2, of="starts"))
+
+
+def test_starts_that_hold_unlike_shares_of_the_load_conflict_only_where_they_leave_the_ratio_open():
+    unlike = (8_000, 12_000)  # 16 x (512 + 128) = 10,240 fit in the second only
+    open_ = evaluate(THREE_TIMES, *of_both((400, 410), (100, 100), *unlike))
+    assert (open_.state, open_.more) == (State.CONFLICTING, None)
+    assert "KV capacity of vllm differs between its starts: 8,000 to 12,000 tokens" in open_.sentence
+    assert evaluate(THREE_TIMES, *of_both((400, 410, 420), (100, 100, 100), *unlike)).state is State.HOLDS
+
+
 def test_an_unstated_field_is_not_equal():
     unstated = GGUF.model_copy(update={
         "candidate": ASKED | {"engine": "ollama"}, "shared": {k: v for k, v in SHARED.items() if k != "model_revision"},
@@ -333,6 +379,13 @@ def test_one_fail_fails_all_of_and_one_hold_holds_any_of():
     assert combine("all of", [_verdict("unmeasured"), _verdict("fails")]).state is State.FAILS
     assert combine("any of", [_verdict("unmeasured"), _verdict("holds")]).state is State.HOLDS
     assert combine("all of", [_verdict("unmeasured"), _verdict("holds")]).state is State.UNMEASURED
+
+
+def test_of_several_failures_the_worst_speaks():
+    close = evaluate(FAST, [speed(v, i) for i, v in enumerate((280, 285, 290), 1)], context())  # 5 % below 300
+    far = evaluate(PROMISE, [ttft(beyond=90, value=9000.0)], context())  # 350 % above 2 s
+    assert combine("all of", [close, far]).sentence == far.sentence
+    assert combine("any of", [close, far]).sentence == far.sentence
 
 
 def test_at_every_of_two_points_needs_both():
@@ -425,6 +478,19 @@ def test_a_failure_in_an_open_loop_names_the_lowest_rate_at_which_it_was_seen():
     assert (v.state, v.value) == (State.FAILS, 8000)
     assert v.sentence.endswith("It fails already at 0.3 req/s poisson, 3,596 in / 500 out: 4.4 s.")
     assert "already" not in evaluate(PROMISE, seen[:2], context(points=POINTS | rates)).sentence
+
+
+def test_a_throughput_that_falls_short_says_nothing_of_lower_rates():
+    """What has to be high may be missed for want of load: a lower rate that misses it too is no earlier failure."""
+    condition = parse_condition("vllm: request_rate >= 0.5 req/s at peak")
+    low = PEAK.model_copy(update={"name": "low", "rate_per_s": 0.1})
+    seen = [
+        at_rate(p, v).model_copy(update={"metric": "request_rate", "statistic": "value", "unit": "req/s"})
+        for p, v in (("peak", 0.4), ("low", 0.1))
+    ]
+    v = evaluate(condition, seen, context(points=POINTS | {"low": low}))
+    assert v.state is State.FAILS
+    assert "already" not in v.sentence
 
 
 def test_a_ratio_of_imported_figures_is_decided_by_the_ranges_that_their_source_states():

@@ -115,6 +115,24 @@ def test_two_precisions_ask_for_the_loss_between_them_and_one_for_a_pass_rate() 
     assert lines(alone) == ["vllm: pass_rate >= 0.9 at quality"]
 
 
+def test_with_two_precisions_the_loss_is_asked_and_no_pass_rate_is_offered() -> None:
+    two = (*PAIR, candidate("vllm-bf16", "challenger", "bf16"))
+    assert "H-answers" not in [w.template.id for w in offer(case(two))]
+
+
+def test_more_than_one_in_flight_has_a_band_of_its_own() -> None:
+    bands = {id: lines(h)[0].split(": ")[1] for id, h in asked(case()).items() if id.startswith("H6")}
+    assert bands["H6-1"] == "measured_over_bound between 0.4 and 0.95 x at single"
+    assert bands["H6-3"] == "measured_over_bound between 0.3 and 1.1 x at parallel-16"
+
+
+def test_a_prompt_that_fits_one_step_is_no_reason_to_ask_for_pauses() -> None:
+    """vLLM takes 8,192 prompt tokens a step: the next token is the first that spans two."""
+    fits, spans = (case(input_tokens=n, output_tokens=500, context_tokens=16_384) for n in (8192, 8193))
+    assert "H-gap" not in asked(fits) and "H-gap" in [w.template.id for w in offer(fits)]
+    assert "H-gap" in asked(spans)
+
+
 def test_the_kv_spread_costs_no_load_point() -> None:
     (kv,) = (w for w in generate(case()) if w.template.id == "H-kv")
     assert (lines(kv.hypothesis), kv.points) == (["vllm: kv_capacity_spread <= 0.1"], ())

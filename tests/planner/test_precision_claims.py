@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from planner.condition_line import parse_condition
@@ -9,7 +11,7 @@ from planner.conditions import Evidence, Kind, State
 from planner.contract import Contract, Moved
 from planner.evaluate import combine, evaluate
 from planner.precision_claims import beside, warning_for, warnings_among
-from tests.planner.made import ASKED, CONTRACT, P16, SEEN, SHARED, context, speed
+from tests.planner.made import ASKED, CONTRACT, NOW, P16, SEEN, SHARED, context, speed
 from tests.planner.test_paired import GGUF, SET, rate, sides
 
 WIDER = CONTRACT.model_copy(update={"candidate": ASKED | {"quantization": "bf16"}})
@@ -88,6 +90,21 @@ def test_speeds_side_by_side_are_warned_of_pair_by_pair():
     )
     assert warnings_among(speeds(), answered(), known) == ()
     assert warnings_among(speeds(same), (), known) == ()
+
+
+def test_the_newest_speed_of_a_candidate_says_its_precision():
+    same = Contract(shared=SHARED, candidate=ASKED | {"engine": "ollama"}, observed=SEEN)
+    earlier = speed(300.0, 4, contract=WIDER.full_hash(), at=NOW - timedelta(days=1))
+    known = CONTRACTS | {same.full_hash(): same}
+    for order in ([earlier, *speeds(same)], [*speeds(same), earlier]):
+        assert warnings_among(order, (), known) == ()
+
+
+def test_a_loss_on_one_of_several_sets_warns():
+    second = [e.model_copy(update={"load_hash": "second", "id": f"{e.id}-2"}) for e in answered()]
+    found = beside("vllm", "ollama", CROSSED, [*answered(only_right=10), *second], CONTRACTS)
+    assert found.warns
+    assert "loss shown (10 %" in found.sentence and "no loss shown" in found.sentence
 
 
 def test_a_speed_that_states_no_contract_stands_under_the_planned_one():

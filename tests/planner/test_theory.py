@@ -20,6 +20,13 @@ def test_each_regime_says_measured_over_bound_and_over_the_planning_value() -> N
     assert (regime.n, regime.starts, regime.calibrates) == (3, 3, True)
 
 
+def test_a_regime_speaks_of_the_middle_of_its_batches_and_of_starts_not_points() -> None:
+    found = calibrate([point(0.60, 1, batch=2), point(0.64, 1, batch=6)])
+    (regime,) = theory(found, {"run1"}).regimes
+    # batches double from point to point, so the middle is geometric: sqrt(2 x 6) = 3.46
+    assert (regime.batch, regime.n, regime.starts) == (3, 2, 1)
+
+
 def test_other_cases_runs_are_not_told() -> None:
     (regime,) = theory(calibrate(points(0.60, 0.64, 0.70)), {"run1"}).regimes
     assert regime.measured_tok_s == pytest.approx(60)
