@@ -29,8 +29,8 @@ class LatencyModel(Frozen):
 class InFlight(Frozen):
     """Requests in flight at once. A request that ends when another comes does not overlap it.
 
-    `series` has the highest number in each bin of `bin_s` seconds, `daily` that of each calendar day of the log's own
-    clock. `mean` is over time, from the first arrival to the last (Little: rate times time in flight).
+    `series` has the highest number in each bin of `bin_s` seconds, `daily` that of each calendar day, in UTC where the
+    log states zones. `mean` is over time, from the first arrival to the last (Little: rate times time in flight).
     `known` counts the requests whose time stands in the log; that of the others is assumed.
     """
 

@@ -83,7 +83,8 @@ def demand_of_file(
     """
     if is_sharegpt(content) or (table := Table(name, content)).is_json or recognised(table.columns):
         return demand_of_log(read_log(name, content), whole_days=whole_days, least_coverage=least_coverage)
-    return Demand.of([day_or_gap(u, least_coverage) for u in read_usage_file(name, content)], name)
+    days = read_usage_file(name, content, whole_days=whole_days)
+    return Demand.of([day_or_gap(u, least_coverage) for u in days], name)
 
 
 def demand_of_log(log: Log, *, whole_days: bool = False, least_coverage: float = MIN_COVERAGE) -> Demand:

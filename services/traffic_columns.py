@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from planner.traffic import EPOCH_FROM_S
@@ -64,12 +65,14 @@ class Tokens:
 class Seconds:
     """The clock: numbers since some zero, or moments in ISO 8601; the first readable cell says which.
 
-    `zoned` is whether moments state their zone, None for numbers. Raises InputError when nothing tells the unit.
+    `zoned` is whether moments state their zone, None for numbers; `zones` counts rows by the offset that they state.
+    Raises InputError when nothing tells the unit.
     """
 
     def __init__(self, layout: Layout, role: Role, where: str) -> None:
         self.values = array("d")
         self.zoned: bool | None = None
+        self.zones: Counter[timedelta | None] = Counter()
         self._layout, self._role, self._where = layout, role, where
         self._per_second: float | None = None
         self._from, self._to = 0.0, math.inf
@@ -97,6 +100,7 @@ class Seconds:
             moments = list(map(datetime.fromisoformat, cells))
             if any((m.tzinfo is None) is self.zoned for m in moments):
                 raise BadCell
+            self.zones.update(map(datetime.utcoffset, moments))
             return array("d", map(_since_1970, moments))
         found = array("d", map(float, cells))
         if self._per_second != 1.0:
@@ -113,6 +117,7 @@ class Seconds:
                 raise BadCell(NO_TIME)
             if (moment.tzinfo is None) is self.zoned:
                 raise BadCell(OTHER_ZONE)
+            self.zones[moment.utcoffset()] += 1
             return _since_1970(moment)
         number = _number(cell)
         if number is None or number < 0 or self._per_second is None:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from datetime import timezone
 from typing import Any, NamedTuple
 
 from planner.errors import InputError
@@ -63,10 +64,20 @@ def read_log(name: str, content: bytes, layout: Layout | None = None, *, leave_o
     _refuse(name, len(lines) - len(bad), faults, leave_out=leave_out)
     findings: list[str] = []
     clock = columns["time"]
-    if isinstance(clock, Seconds) and clock.zoned is False:
-        findings.append("Times state no zone: they are read as UTC.")
+    if isinstance(clock, Seconds):
+        findings += _zones(clock)
     requests = _in_order(values, bad, layout.block_tokens, findings)
     return Log(name, digest, layout.title, requests, (*findings, *_doubts(requests)), tuple(faults.sentences()))
+
+
+def _zones(clock: Seconds) -> list[str]:
+    """What is to be known of the zones that times state, or do not."""
+    if clock.zoned is False:
+        return ["Times state no zone: they are read as UTC."]
+    if len(clock.zones) < 2:
+        return []
+    told = ", ".join(f"{n:,} in {timezone(zone)}" for zone, n in clock.zones.most_common() if zone is not None)
+    return [f"Times state {len(clock.zones)} zones ({told}): each row counts at the moment that it states."]
 
 
 def _take(chunk: Chunk, columns: Sequence[Column], faults: Faults) -> Sequence[int]:

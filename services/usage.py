@@ -7,7 +7,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -55,25 +55,27 @@ OPTIONAL = ("requests", "shared_prefix_share", "input_tokens", "output_tokens", 
 SHARES = ("shared_prefix_share", "coverage")
 
 
-def read_usage(text: str, where: str = "usage") -> tuple[Usage, ...]:
+def read_usage(text: str, where: str = "usage", *, whole_days: bool = False) -> tuple[Usage, ...]:
     """Read a CSV of days, or of requests (start, end in ISO 8601).
 
-    Days have the columns date and peak_in_flight, and may have those of OPTIONAL. Raises InputError with line and
-    column.
+    Days have the columns date and peak_in_flight, and may have those of OPTIONAL. The first and the last day of
+    requests reach only from the first and to the last of them; `whole_days` is somebody's word that they are all there.
+    Raises InputError with line and column.
     """
     try:
-        return _read(csv.DictReader(io.StringIO(text.lstrip("\ufeff"))), where)
+        return _read(csv.DictReader(io.StringIO(text.lstrip("\ufeff"))), where, whole_days)
     except csv.Error as e:
         raise InputError(f"is no readable CSV: {e}.", where=where) from None
 
 
-def _read(reader: csv.DictReader[str], where: str) -> tuple[Usage, ...]:
+def _read(reader: csv.DictReader[str], where: str, whole_days: bool) -> tuple[Usage, ...]:
     columns = [c.strip() for c in reader.fieldnames or []]
     reader.fieldnames = columns
     if {"date", "peak_in_flight"} <= set(columns):
         rows = tuple(_usage_day(row, f"{where}, line {reader.line_num}") for row in reader)
     elif {"start", "end"} <= set(columns):
-        rows = _usage_of_requests([_span(row, f"{where}, line {reader.line_num}") for row in reader], where)
+        spans = [_span(row, f"{where}, line {reader.line_num}") for row in reader]
+        rows = _usage_of_requests(spans, where, whole_days)
     else:
         raise InputError(
             f"columns are {', '.join(columns) or 'missing'}.", where=where,
@@ -110,6 +112,7 @@ def _number(text: str | None, column: str, place: str) -> float:
 
 
 def _span(row: dict[str, str], place: str) -> tuple[datetime, datetime]:
+    """Start and end, in UTC where they state their zone: rows of two zones fall into the same days."""
     try:
         start, end = (datetime.fromisoformat((row[c] or "").strip()) for c in ("start", "end"))
     except ValueError:
@@ -119,10 +122,12 @@ def _span(row: dict[str, str], place: str) -> tuple[datetime, datetime]:
         raise InputError("only one of start and end states its time zone.", where=place)
     if end < start:
         raise InputError("end lies before start.", where=place)
-    return start, end
+    return (start.astimezone(UTC), end.astimezone(UTC)) if start.tzinfo else (start, end)
 
 
-def _usage_of_requests(spans: Sequence[tuple[datetime, datetime]], where: str) -> tuple[Usage, ...]:
+def _usage_of_requests(
+    spans: Sequence[tuple[datetime, datetime]], where: str, whole_days: bool
+) -> tuple[Usage, ...]:  # fmt: skip
     """Daily peak of requests in flight; a day without requests between the first and the last had none in flight."""
     if len({start.tzinfo is None for start, _ in spans}) > 1:
         raise InputError("some times state their zone and some do not.", where=where, fix="State it in every row.")
@@ -132,13 +137,21 @@ def _usage_of_requests(spans: Sequence[tuple[datetime, datetime]], where: str) -
     steps: dict[date, list[int]] = {}
     for at, step in events:
         steps.setdefault(at.date(), []).append(step)
-    in_flight, day, last, found = 0, events[0][0].date(), max(s.date() for s, _ in spans), []
-    while day <= last:
+    first, last = min(s for s, _ in spans), max(s for s, _ in spans)
+    in_flight, day, found = 0, first.date(), []
+    while day <= last.date():
         level = list(accumulate(steps.get(day, ()), initial=in_flight))
         started = sum(step > 0 for step in steps.get(day, ()))
-        found.append(Usage(day, float(max(level)), float(started)))
+        covered = 1.0 if whole_days else _covered(day, first, last)
+        found.append(Usage(day, float(max(level)), float(started), coverage=covered))
         in_flight, day = level[-1], day + timedelta(days=1)
     return tuple(found)
+
+
+def _covered(day: date, first: datetime, last: datetime) -> float:
+    """The share of a day that lies between two moments."""
+    begins = datetime.combine(day, time(), first.tzinfo)
+    return (min(begins + timedelta(days=1), last) - max(begins, first)) / timedelta(days=1)
 
 
 def observe(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str, source: str) -> tuple[Evidence, ...]:
@@ -208,9 +221,9 @@ def _pieces(u: Usage, batch: str, at_now: datetime, note: str, by: str) -> Itera
 EXAMPLE = "date,peak_in_flight,requests\n2026-11-01,4,310\n2026-11-02,5,402\n"
 
 
-def read_usage_file(name: str, content: bytes) -> tuple[Usage, ...]:
+def read_usage_file(name: str, content: bytes, *, whole_days: bool = False) -> tuple[Usage, ...]:
     """Read an uploaded CSV; raises InputError with line and column, also for what is no text."""
     try:
-        return read_usage(content.decode("utf-8-sig"), where=name)
+        return read_usage(content.decode("utf-8-sig"), where=name, whole_days=whole_days)
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8.", where=name, fix="Save the sheet as CSV, UTF-8.") from None

@@ -103,6 +103,9 @@ def test_own_columns_with_latency_session_and_cache() -> None:
     log = read_log("own.csv", own(*rows, head=head))
     # Zones may differ as long as each row states its own.
     assert at(log) == [0, 2]
+    assert log.findings == (
+        "Times state 2 zones (1 in UTC+01:00, 1 in UTC): each row counts at the moment that it states.",
+    )
     assert list(log.requests.session or ()) == [0, 0]
     assert log.requests.took_s and log.requests.took_s[0] == 1.5 and math.isnan(log.requests.took_s[1])
     assert list(log.requests.seen_tokens or ()) == [0, 64]

@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.loads import LoadPoint
 from services.arrivals import bring_in_files, bring_in_usage
 from services.decisions import answer_fire, flips
+from services.demand import demand_of_file
 from services.usage import EXAMPLE, Usage, read_usage, read_usage_file
 from tests.bundle.made import bundle, closed_loop
 from tests.services.made import accepted, days, decide, with_plan, zipped
@@ -101,6 +102,22 @@ def test_requests_are_counted_into_daily_peaks():
         (date(2026, 9, 1), 2, 3),
         (date(2026, 9, 2), 1, 1),
     ]
+
+
+def test_requests_of_two_zones_overlap_where_they_did():
+    # 08:35+09:00 is 23:35Z: the second begins while the first runs, both on the first day.
+    text = "start,end\n2026-09-01T23:30:00+00:00,2026-09-01T23:50:00+00:00\n" \
+           "2026-09-02T08:35:00+09:00,2026-09-02T08:45:00+09:00\n"  # fmt: skip
+    assert [(u.day, u.peak_in_flight, u.requests) for u in read_usage(text)] == [(date(2026, 9, 1), 2, 2)]
+
+
+def test_the_first_and_last_day_of_requests_are_short_unless_somebody_says_otherwise():
+    text = "start,end\n2026-09-01T18:00:00Z,2026-09-01T18:05:00Z\n2026-09-03T06:00:00Z,2026-09-03T06:05:00Z\n"
+    assert [u.coverage for u in read_usage(text)] == [0.25, 1.0, 0.25]  # six of 24 hours
+    assert [u.coverage for u in read_usage(text, whole_days=True)] == [1.0, 1.0, 1.0]
+    found = demand_of_file("requests.csv", text.encode())
+    assert ([d.day.day for d in found.days], len(found.gaps)) == ([2], 2)
+    assert len(demand_of_file("requests.csv", text.encode(), whole_days=True).days) == 3
 
 
 def test_a_day_without_requests_inside_a_log_had_none_in_flight():
