@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from bench.exchange import Origin
-from bench.transport import Pool, request_bytes
+from bench.transport import Pool, fetch_json, request_bytes
 from bundle.folder import find_bundles, open_bundle
 from bundle.manifest import Repeat
 from bundle.records import Record, read_records, read_telemetry
@@ -78,3 +78,17 @@ def tokenise_ms(candidate: PlanCandidate, text: str, rounds: int = 40) -> float:
         return times
 
     return median(asyncio.run(ask()))
+
+
+def tokens_of(candidate: PlanCandidate, text: str) -> int:
+    """Tokens of a bare text by the server's own tokenise endpoint: no template, nothing added."""
+    body = {"model": candidate.model_name, "prompt": text, "add_special_tokens": False}
+
+    async def ask() -> int:
+        pool = Pool(Origin.of(candidate.launch.url))
+        found = await fetch_json(pool, "POST", "/tokenize", body)
+        pool.close()
+        assert found, f"/tokenize did not answer for {text!r}"
+        return int(found["count"])
+
+    return asyncio.run(ask())

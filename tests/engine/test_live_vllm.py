@@ -14,7 +14,7 @@ import pytest
 from bundle.summary import summarise
 from planner.plan_file import plan_to_yaml
 from planner.poc import Plan, PlanCandidate
-from tests.engine.live import attached, measured, tokenise_ms
+from tests.engine.live import attached, measured, tokenise_ms, tokens_of
 from tests.engine.plans import closed
 from tests.engine.server import ENGINE_PYTHON, HTTP_PATH_MS, MODEL, ROOT
 
@@ -47,6 +47,25 @@ def test_time_to_first_token_is_the_servers_plus_the_http_path(live: PlanCandida
         assert 0 < path < HTTP_PATH_MS, told
         differences.append(ours / (servers + path) - 1)
     assert abs(median(differences)) <= AGREES_WITHIN, told
+
+
+COUNT = """
+import json, sys
+from pathlib import Path
+from bench.inputs import local_counter
+
+count = local_counter(Path(sys.argv[1]))
+json.dump([count(text) for text in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+def test_a_local_tokenizer_counts_what_the_server_counts(live: PlanCandidate) -> None:
+    """The package `tokenizers` is optional and lies in the engine's environment, whose Python reads the file here."""
+    texts = ["Note:" + " time" * SHORT, "Note:", "  two  blanks\n", "日本語の文", "<|im_end|>", "x" * 300]
+    done = subprocess.run([ENGINE_PYTHON, "-c", COUNT, MODEL], input=json.dumps(texts), cwd=ROOT, capture_output=True,
+                          text=True, env={"PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [tokens_of(live, text) for text in texts]
 
 
 def test_preemption_is_provoked_and_seen(live: PlanCandidate, tmp_path: Path) -> None:
