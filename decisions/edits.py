@@ -136,10 +136,8 @@ class ConditionRetired(BaseEdit):
         if adr.condition(self.condition).retired:
             raise NotAllowed(f"flip condition {self.condition!r} is retired already.", where=adr.name)
         return {
-            "conditions": tuple(
-                c.model_copy(update={"retired": True}) if c.id == self.condition else c for c in adr.conditions
-            ),
-            "fires": tuple(f for f in adr.fires if f.condition != self.condition),
+            "conditions": _with_condition(adr, self.condition, retired=True),
+            "fires": _other_fires(adr, self.condition),
         }
 
 
@@ -156,12 +154,7 @@ class RecheckMoved(BaseEdit):
     def changes(self, adr: Adr) -> dict[str, Any]:
         if adr.condition(self.condition).retired:
             raise NotAllowed(f"flip condition {self.condition!r} is retired.", where=adr.name)
-        return {
-            "conditions": tuple(
-                c.model_copy(update={"recheck_on": self.recheck_on}) if c.id == self.condition else c
-                for c in adr.conditions
-            )
-        }
+        return {"conditions": _with_condition(adr, self.condition, recheck_on=self.recheck_on)}
 
 
 class EvidenceAttached(BaseEdit):
@@ -190,7 +183,7 @@ class ConditionFired(BaseEdit):
     def changes(self, adr: Adr) -> dict[str, Any]:
         if adr.condition(self.fire.condition).retired:
             raise NotAllowed(f"flip condition {self.fire.condition!r} is retired and cannot fire.", where=adr.name)
-        return {"fires": (*(f for f in adr.fires if f.condition != self.fire.condition), self.fire)}
+        return {"fires": (*_other_fires(adr, self.fire.condition), self.fire)}
 
 
 class FireConfirmed(BaseEdit):
@@ -210,7 +203,7 @@ class FireConfirmed(BaseEdit):
         if self.answer == "stands" and not self.reason.strip():
             raise NotAllowed("letting a decision stand against its fired condition needs a reason.", where=adr.name,
                              fix="Write why it stands.")  # fmt: skip
-        return {"fires": tuple(f for f in adr.fires if f.condition != self.condition)}
+        return {"fires": _other_fires(adr, self.condition)}
 
 
 class Commented(BaseEdit):
@@ -260,6 +253,14 @@ def edit_from_json(text: str, *, where: str = "edit") -> Edit:
         return _EDIT.validate_json(text)
     except ValidationError as e:
         raise InputError(first_fault(e), where=where) from None
+
+
+def _with_condition(adr: Adr, id: str, **fields: object) -> tuple[FlipCondition, ...]:
+    return tuple(c.model_copy(update=fields) if c.id == id else c for c in adr.conditions)
+
+
+def _other_fires(adr: Adr, condition: str) -> tuple[Fire, ...]:
+    return tuple(f for f in adr.fires if f.condition != condition)
 
 
 def _joined(old: tuple[SnapshotRef, ...], new: tuple[SnapshotRef, ...]) -> tuple[SnapshotRef, ...]:

@@ -124,7 +124,7 @@ def _mentioning(adr: Adr, by_number: Mapping[int, str]) -> list[Edge]:
 
 def _node(adr: Adr) -> Node:
     label = f"ADR-{adr.number:04d} {adr.title}" if adr.number else adr.title
-    return Node(adr.id, "adr", label, "fired" if adr.fires and adr.status is Status.ACCEPTED else adr.status.value)
+    return Node(adr.id, "adr", label, "fired" if adr.waits else adr.status.value)
 
 
 def _look(n: Node, *, thick: bool) -> str:

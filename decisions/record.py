@@ -193,6 +193,10 @@ class AdrText(Frozen):
     # Left out where there is none, so that a text without keeps its bytes.
     kept: tuple[Section, ...] = Field(default=(), exclude_if=lambda kept: not kept)
 
+    def snapshot(self, kind: SnapshotKind) -> str | None:
+        """The hash of the bytes of that kind; None where none were kept."""
+        return next((s.sha256 for s in self.snapshots if s.kind == kind), None)
+
     @model_validator(mode="after")
     def _names_are_unique(self) -> AdrText:
         for what, names in (
@@ -277,6 +281,11 @@ class Adr(AdrText):
     def active_conditions(self) -> tuple[FlipCondition, ...]:
         """Flip conditions that were not retired."""
         return tuple(c for c in self.conditions if not c.retired)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a condition fired that somebody still has to answer: only of a decision in force."""
+        return bool(self.fires) and self.status is Status.ACCEPTED
 
     def condition(self, id: str) -> FlipCondition:
         """The flip condition of that id; raises UnknownName."""

@@ -54,7 +54,8 @@ for adr in standing:
     drafted = next((a for a in under_way if adr.id in a.supersedes), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         if drafted:
-            st.markdown(t("A draft that would supersede it is under way: {title}", title=plain(drafted.title)))
+            said = t("Under way to supersede it: {title}", title=plain(drafted.title))
+            st.markdown(f"{said} {state_badge(drafted.status)}")
         elif st.button(t("Begin a draft that supersedes it"), icon=":material/redo:", key=f"supersede-{adr.id}"):
             begin(supersedes=adr.id)
 
@@ -132,7 +133,7 @@ def store(text: AdrText, name: str, at: Opened) -> Opened:
         saved = save(ws, at, text, name)
     except ConflictError:
         st.session_state[f"conflict-{adr_id}"] = True
-        raise
+        st.rerun()
     st.session_state[slot] = saved
     st.session_state[form] = saved.version
     st.session_state.pop(f"conflict-{adr_id}", None)

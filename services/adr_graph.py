@@ -37,9 +37,9 @@ def _inputs(ws: Workspace, adrs: Sequence[Adr]) -> dict[str, Node]:
         for p in ws.store.plans.of_case(case):
             found[p.body_sha256] = Node(f"plan {p.sha256[:12]}", "plan", f"plan {p.sha256[:12]}", f"{p.at:%Y-%m-%d}")
         for r in ws.store.runs.of_case(case):
-            found[r.sha256] = Node(f"run {r.sha256[:12]}", "run", f"{r.candidate}, {r.id}", r.kind.value)
+            name = f"{r.candidate} stage {r.stage} start {r.start}"
+            found[r.sha256] = Node(f"run {r.sha256[:12]}", "run", name, r.kind.value)
     for a in adrs:
-        for s in a.snapshots:
-            if s.kind == "score":
-                found[s.sha256] = Node(f"score {s.sha256[:12]}", "score", f"score {s.sha256[:12]}")
+        if sha256 := a.snapshot("score"):
+            found[sha256] = Node(f"score {sha256[:12]}", "score", f"score {sha256[:12]}")
     return found

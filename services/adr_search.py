@@ -119,11 +119,6 @@ def owners(adr: Adr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.owner for c in adr.active_conditions if c.owner))
 
 
-def waits(adr: Adr) -> bool:
-    """Whether a condition fired that somebody still has to answer: only of a decision in force."""
-    return bool(adr.fires) and adr.status is Status.ACCEPTED
-
-
 def due_on(adr: Adr) -> date | None:
     """The first day on which somebody promised to look again; None once it is closed."""
     return next((d.on for d in due_of((adr,), date.max, 0)), None)
@@ -158,7 +153,7 @@ def _passes(adr: Adr, wanted: Wanted, near: frozenset[str]) -> bool:
         wanted.status is None or adr.status is wanted.status,
         wanted.tag is None or wanted.tag in adr.tags,
         wanted.owner is None or wanted.owner in owners(adr),
-        wanted.flips != "fired" or waits(adr),
+        wanted.flips != "fired" or adr.waits,
         wanted.flips != "near" or adr.id in near,
         wanted.due is None or bool(due_of((adr,), wanted.due, 0)),
         wanted.year is None or (adr.accepted_at is not None and adr.accepted_at.year == wanted.year),
@@ -239,7 +234,7 @@ def as_rows(hits: Iterable[Hit], slugs: Mapping[str, str]) -> list[dict[str, obj
             "id": h.adr.id, "number": h.adr.number, "title": h.adr.title, "status": h.adr.status.value,
             "case": slugs.get(h.adr.case, h.adr.case), "headline": h.adr.headline, "tags": list(h.adr.tags),
             "accepted_by": h.adr.accepted_by, "accepted_at": h.adr.accepted_at, "due_on": due_on(h.adr),
-            "fired": [f.condition for f in h.adr.fires if waits(h.adr)], "found_in": list(h.fields),
+            "fired": [f.condition for f in h.adr.fires if h.adr.waits], "found_in": list(h.fields),
         }
         for h in hits
     ]  # fmt: skip

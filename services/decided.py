@@ -38,7 +38,7 @@ def _demanding(contract: Contract) -> Contract:
 
 def accepted_plan(ws: Workspace, adr: Adr) -> Plan | None:
     """The plan that an ADR was accepted on; None where it was accepted without one."""
-    sha256 = next((s.sha256 for s in adr.snapshots if s.kind == "plan"), None)
+    sha256 = adr.snapshot("plan")
     try:
         return _read_plan(ws.store.snapshots.get(sha256)) if sha256 else None
     except FliplineError:  # a plan that this Flipline no longer reads: the plan of today stands in

@@ -64,8 +64,9 @@ def _may_be_superseded(state: CaseState, old: Adr) -> None:
                          fix="Only what is in force is superseded: edit this draft, or begin another.")  # fmt: skip
     under_way = successor_of(state, old)
     if under_way:
-        raise NotAllowed(f"a draft that would supersede it is under way: {under_way.title}.", where=old.name,
-                         fix="Go on with that one, or reject it first.")  # fmt: skip
+        kind, fix = ("draft", "Go on with that one.") if under_way.status is Status.DRAFT else (
+            "proposal", "Accept or reject that one first.")  # fmt: skip
+        raise NotAllowed(f"a {kind} that would supersede it is under way: {under_way.title}.", where=old.name, fix=fix)
 
 
 def _revisiting(text: AdrText, old: Adr, judged: Sequence[FlipVerdict], since: str) -> AdrText:
@@ -103,11 +104,12 @@ class Opened(NamedTuple):
 
 def open_adr(ws: Workspace, adr_id: str) -> Opened:
     """Open a draft or a proposal; the version counts saves of a draft, edits of a proposal."""
+    version = len(ws.store.adrs.entries(adr_id))  # first: what is added after it is then found at the save
     adr = ws.store.adrs.get(adr_id)
     if adr.status is Status.DRAFT:
         stored = ws.store.adrs.draft(adr_id)
         return Opened(stored.adr, stored.version)
-    return Opened(adr, len(ws.store.adrs.entries(adr_id)))
+    return Opened(adr, version)
 
 
 def save(ws: Workspace, opened: Opened, text: AdrText, author: str) -> Opened:

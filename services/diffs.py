@@ -65,7 +65,7 @@ def adr_diff(ws: Workspace, adr_id: str, before: str, after: str) -> Diff:
     versions = adr_versions(ws, adr_id)
     sides = _chosen(versions, before, "edit"), _chosen(versions, after, "edit")
     a, b = (_adr_at(ws, adr_id, int(v.key)) for v in sides)
-    stored = differences(_snapshots(a), _snapshots(b))
+    stored = differences(_decided_on(ws, a), _decided_on(ws, b))
     return Diff(*sides, (*_named(ws, differences(a, b, without=_NOT_COMPARED)), *stored))
 
 
@@ -100,7 +100,7 @@ def score_versions(ws: Workspace, case: str) -> tuple[Version, ...]:
     decided = tuple(
         Version(a.name, f"{a.name}, as decided", a.accepted_at, a.accepted_by)
         for a in ws.store.adrs.all(case=id)
-        if _score_of(a)
+        if a.snapshot("score")
     )
     return (*decided, *requirements_versions(ws, id), Version(TODAY, "today"))
 
@@ -176,9 +176,11 @@ def _named(ws: Workspace, rows: Sequence[Difference]) -> tuple[Difference, ...]:
     )  # fmt: skip
 
 
-def _snapshots(adr: Adr) -> dict[str, dict[str, str]]:
-    """What an ADR was decided on, by the beginning of each hash."""
-    return {"decided on": {s.kind.replace("_", " "): s.sha256[:12] for s in adr.snapshots}}
+def _decided_on(ws: Workspace, adr: Adr) -> dict[str, dict[str, str]]:
+    """What an ADR was decided on, called as everywhere: a plan by its hash, not by that of its bytes."""
+    names = {v.sha256: f"version {v.n}" for v in ws.store.cases.requirements(adr.case)}
+    names |= {p.body_sha256: p.sha256[:12] for p in ws.store.plans.of_case(adr.case)}
+    return {"decided on": {s.kind.replace("_", " "): names.get(s.sha256, s.sha256[:12]) for s in adr.snapshots}}
 
 
 def _requirements(version: RequirementsVersion) -> Requirements:
@@ -197,7 +199,7 @@ def _invalidated(
     found += [
         f"{adr.name} was decided on version {old.n}."
         for adr in ws.store.adrs.all(case=old.case, status=Status.ACCEPTED)
-        if any(s.kind == "requirements" and s.sha256 == old.sha256 for s in adr.snapshots)
+        if adr.snapshot("requirements") == old.sha256
     ]
     return tuple(s for s in found if s)
 
@@ -238,11 +240,6 @@ def _measured_under(ws: Workspace, old: StoredPlan, new: StoredPlan) -> tuple[st
     return (said,) if runs else ()
 
 
-def _score_of(adr: Adr) -> str | None:
-    """The hash of the score that an ADR was decided on."""
-    return next((s.sha256 for s in adr.snapshots if s.kind == "score"), None)
-
-
 def _score(ws: Workspace, case: str, key: str) -> Score:
     versions = {str(v.n): v for v in ws.store.cases.requirements(case)}
     if key == TODAY:
@@ -253,7 +250,7 @@ def _score(ws: Workspace, case: str, key: str) -> Score:
         return case_score(ws, _requirements(versions[key]))
     adr = next(a for a in ws.store.adrs.all(case=case) if a.name == key)
     try:
-        return Score.model_validate_json(ws.store.snapshots.get(_score_of(adr) or ""))
+        return Score.model_validate_json(ws.store.snapshots.get(adr.snapshot("score") or ""))
     except ValidationError:
         raise InputError("its score was stored by a Flipline that this one cannot read.", where=key) from None
 

@@ -9,8 +9,10 @@ from decisions.edits import ConditionAdded, ConditionFired, ConditionRetired, Re
 from decisions.lint import lint
 from decisions.record import Adr, Fire, FlipCondition
 from planner.errors import InputError, NotAllowed
+from services.recounts import counted_for
 from services.rejudging import rejudge
-from services.verdicts import case_state
+from services.usage import newest
+from services.verdicts import asked_conditions, case_state
 from services.workspace import Workspace, now, signed_by
 
 
@@ -21,6 +23,7 @@ def add_condition(ws: Workspace, adr_id: str, flip: FlipCondition, author: str, 
     """
     by = signed_by(author, "flip condition")
     _needs(reason, adr_id, "a condition that is added to a decision")
+    _count_beforehand(ws, ws.store.adrs.get(adr_id).case, flip)
     with ws.store.transaction():
         edit = ConditionAdded(at=now(), author=by, reason=reason.strip(), condition=flip)
         adr = ws.store.adrs.append(adr_id, edit)
@@ -31,6 +34,14 @@ def add_condition(ws: Workspace, adr_id: str, flip: FlipCondition, author: str, 
                 raise NotAllowed(finding.sentence, where=f"{adr.name}, {finding.rule}", fix="Correct the condition.")
         rejudge(ws, adr.case, Cause(kind="decision", says=f"{by} added the condition"))
         return adr
+
+
+def _count_beforehand(ws: Workspace, case: str, flip: FlipCondition) -> None:
+    """Count a new limit in every bundle before the lock is taken: it can take long, and everybody else would wait."""
+    state = case_state(ws, case)
+    asked = (*asked_conditions(state.plan, state.adrs), *([flip.condition] if flip.condition else ()))
+    levels = state.plan.service_levels if state.plan else ()
+    counted_for(ws, state.runs, newest(ws.store.evidence.of_case(case)), asked, levels)
 
 
 def retire_condition(ws: Workspace, adr_id: str, condition: str, author: str, reason: str) -> Adr:

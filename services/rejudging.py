@@ -46,10 +46,10 @@ def judge_again(ws: Workspace, name: str, because: Cause = A_DAY_PASSED, told: T
     Events are written in the transaction that reads what stood before, so that two who judge at once write one.
     """
     case = ws.store.cases.get(name).id
-    seen = ws.store.evidence.revision(case)
+    seen = _rests_on(ws, case)
     state = case_state(ws, case, told)  # read before the lock is taken: counting bundles again can take long
     with ws.store.transaction():
-        if ws.store.evidence.revision(case) != seen:
+        if _rests_on(ws, case) != seen:
             state = case_state(ws, case)
         at = now()
         before = ws.store.verdicts.latest(case)
@@ -73,6 +73,15 @@ def judge_again(ws: Workspace, name: str, because: Cause = A_DAY_PASSED, told: T
             for adr, v in fired
         ])  # fmt: skip
     return Changed(changed, tuple(v for _, v in fired))
+
+
+def _rests_on(ws: Workspace, case: str) -> tuple[object, ...]:
+    """What a judgement of a case is made from and another writer may change meanwhile."""
+    store = ws.store
+    return (
+        store.evidence.revision(case), store.cases.current_requirements(case), store.plans.of_case(case)[-1:],
+        store.deployments.of_case(case), store.adrs.all(case=case),
+    )  # fmt: skip
 
 
 def _of_hypotheses(state: CaseState, at: datetime) -> Iterable[Judged]:
@@ -132,7 +141,7 @@ class _Why(NamedTuple):
 
 
 _judged_last: dict[tuple[str, str], tuple[date, Catalog]] = {}
-_judging = threading.Lock()
+_judging: dict[tuple[str, str], threading.Lock] = {}
 
 
 def judge_if_due(ws: Workspace, case: str, told: Told | None = None) -> None:
@@ -142,7 +151,7 @@ def judge_if_due(ws: Workspace, case: str, told: Told | None = None) -> None:
     does it, and this one goes on.
     """
     key, today = (str(ws.home), case), now().date()
-    with _judging:
+    with _judging.setdefault(key, threading.Lock()):  # nobody waits for another case, whose counting can take long
         day, catalog = _judged_last.get(key, (None, None))
         if day == today and catalog is ws.catalog:
             return

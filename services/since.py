@@ -144,7 +144,7 @@ _LOOKS: tuple[Callable[[Workspace, CaseState, Adr], Iterator[str]], ...] = (
 
 
 def _snapshot(ws: Workspace, adr: Adr, kind: SnapshotKind) -> bytes | None:
-    sha256 = next((s.sha256 for s in adr.snapshots if s.kind == kind), None)
+    sha256 = adr.snapshot(kind)
     return ws.store.snapshots.get(sha256) if sha256 else None
 
 

@@ -6,7 +6,6 @@ import streamlit as st
 
 from decisions.lint import speed_warnings
 from decisions.record import Adr, Fire, Status
-from services.adr_search import waits
 from services.decisions import answer_fire, successor_of
 from services.verdicts import CaseState
 from services.workspace import Workspace
@@ -33,7 +32,7 @@ def record_head(ws: Workspace, of_case: CaseState, adr: Adr) -> None:
 
 def open_fires(ws: Workspace, adr: Adr) -> None:
     """Every fired condition that nobody answered, with the two answers."""
-    for fire in adr.fires if waits(adr) else ():
+    for fire in adr.fires if adr.waits else ():
         with st.container(border=True):
             _fire(ws, adr, fire)
 

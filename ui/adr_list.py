@@ -9,7 +9,7 @@ import streamlit as st
 
 from decisions.record import Adr, Status
 from planner.frozen import sha256_of
-from services.adr_search import Hit, due_on, excerpt, today, waits
+from services.adr_search import Hit, due_on, excerpt, today
 from ui.parts import short
 from ui.text import t
 
@@ -49,7 +49,7 @@ def chosen(hits: Sequence[Hit], cases: Mapping[str, str], words: str = "") -> Ad
 def _rank(adr: Adr) -> tuple[bool, bool, bool]:
     """What waits for an answer comes first, then what stands, then what is under way."""
     return (
-        not waits(adr),
+        not adr.waits,
         adr.status is not Status.ACCEPTED,
         adr.status not in (Status.PROPOSED, Status.DRAFT),
     )
@@ -66,7 +66,7 @@ def _row(adr: Adr, cases: Mapping[str, str], words: str) -> dict[str, object]:
 
 
 def _waiting(adr: Adr) -> str:
-    if waits(adr):
+    if adr.waits:
         return t("fired")
     due = due_on(adr)
     return t("due {day}", day=due) if due and due <= today() else "–"

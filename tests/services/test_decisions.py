@@ -123,6 +123,23 @@ def test_a_proposal_is_merged_too(shipped, opened):
     assert (found.by, saved.title, saved.headline) == ("Lee", "Theirs", "Mine")
 
 
+def test_an_amendment_while_a_proposal_is_opened_is_a_conflict_and_is_not_lost(shipped, opened, monkeypatch):
+    id = opened.adr.id
+    propose_draft(shipped, id, opened.version, "Tanaka")
+    read = shipped.store.adrs.get
+
+    def and_then_lee_saves(adr_id):
+        adr = read(adr_id)
+        monkeypatch.undo()
+        save(shipped, open_adr(shipped, id), adr.text.model_copy(update={"title": "Theirs"}), "Lee")
+        return adr
+
+    monkeypatch.setattr(shipped.store.adrs, "get", and_then_lee_saves)
+    mine = open_adr(shipped, id)
+    with pytest.raises(ConflictError, match="Lee added 'amended'"):
+        save(shipped, mine, mine.adr.text.model_copy(update={"headline": "Mine"}), "Kim")
+
+
 def test_two_people_accept_the_same_decision(shipped, opened):
     adr = proposed(shipped, opened)
     seen = len(shipped.store.adrs.edits(adr.id))
@@ -202,7 +219,13 @@ def test_one_successor_at_a_time(shipped):
     first = superseding(shipped, old)
     with pytest.raises(NotAllowed, match="ADR-0001: a draft that would supersede it is under way: Revisit: vLLM"):
         superseding(shipped, old)
-    decide(shipped, first)
+    propose_draft(shipped, first, open_adr(shipped, first).version, "Kim")
+    with pytest.raises(NotAllowed, match=r"a proposal that would supersede it is under way.*Accept or reject that one"):
+        superseding(shipped, old)
+    proposal = open_adr(shipped, first)
+    decided = proposal.adr.text.model_copy(update={"people": People(decided=("Sato",))})
+    save(shipped, proposal, decided, "Kim")
+    accept(shipped, first, "Sato")
     with pytest.raises(NotAllowed, match="ADR-0001: is superseded and cannot be superseded"):
         superseding(shipped, old)
 

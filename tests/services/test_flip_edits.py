@@ -9,11 +9,14 @@ import pytest
 from decisions.flips import from_template
 from decisions.record import FlipCondition
 from planner.errors import InputError, NotAllowed
+from services import recounts
+from services.arrivals import bring_in
+from services.decisions import begin_draft
 from services.due import due, due_of
 from services.flip_edits import add_condition, fire_by_hand, looked_at, retire_condition, reviewed
 from services.opinions import answer_objection, approve, object_to, withdraw
 from services.workspace import now
-from tests.services.made import CASE, accepted
+from tests.services.made import CASE, accepted, asking, decide, measured, with_plan
 
 SOON = now().date() + timedelta(days=30)
 LICENCE = FlipCondition(id="licence", statement="The licence changes", owner="Kim", recheck_on=SOON)
@@ -27,6 +30,24 @@ def test_a_condition_is_added_with_a_reason_and_judged_at_once(shipped):
     assert add_condition(shipped, adr.id, flip, "Kim", "we scale now").conditions[-1] == flip
     last = shipped.store.verdicts.latest(adr.case)[adr.id, "slow-start"]
     assert (last.state, last.cause.says) == ("unmeasured", "Kim added the condition")
+
+
+def test_bundles_are_counted_for_a_new_limit_before_everybody_else_has_to_wait(shipped, tmp_path, monkeypatch):
+    with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2"))
+    bring_in(shipped, CASE, measured(tmp_path / "a"), "Lee")
+    adr = decide(shipped, begin_draft(shipped, CASE, "Kim").adr.id)
+    read, locked = recounts.read_kept, []
+
+    def watched(ws, run):
+        locked.append(ws.store.in_transaction)
+        return read(ws, run)
+
+    monkeypatch.setattr(recounts, "read_kept", watched)
+    slower = FlipCondition.from_line("slower", "vllm: ttft p95 <= 1.5 s at parallel-2", fires_when="fails", owner="Kim",
+                                     recheck_on=SOON)  # fmt: skip
+    add_condition(shipped, adr.id, slower, "Kim", "we promise more")
+    assert locked == [False]
+    assert shipped.store.verdicts.latest(adr.case)[adr.id, "slower"].state == "armed"
 
 
 @pytest.mark.parametrize(

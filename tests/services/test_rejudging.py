@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 
 from decisions.flips import from_template
 from decisions.record import FlipCondition
 from services import rejudging
 from services.arrivals import bring_in, bring_in_usage
+from services.cases import begin_case
 from services.decisions import answer_fire, begin_draft
 from services.deployments import deploy
 from services.flip_edits import add_condition
 from services.rejudging import Changed, judge_again, judge_if_due, rejudge
 from services.usage import observe
+from services.verdicts import case_state
 from services.workspace import now
 from tests.services.made import CASE, accepted, asking, days, decide, measured, with_plan
 
@@ -111,7 +114,8 @@ def test_days_that_pass_are_a_cause(shipped, monkeypatch):
     assert not judge_again(shipped, CASE).rows
 
 
-def test_production_that_moved_on_is_a_cause(shipped, tmp_path):
+def decided_on_a_version(shipped, tmp_path):
+    """An accepted decision with a condition that a run of vLLM 0.11.0 keeps armed."""
     with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2", version="0.11.0"))
     bring_in(shipped, CASE, measured(tmp_path / "a", asked="0.11.0", reported="0.11.0"), "Lee")
     draft = begin_draft(shipped, CASE, "Kim")
@@ -119,7 +123,11 @@ def test_production_that_moved_on_is_a_cause(shipped, tmp_path):
                                    recheck_on=now().date() + timedelta(days=30))  # fmt: skip
     text = draft.adr.model_copy(update={"conditions": (*draft.adr.conditions, slow)})
     shipped.store.adrs.save_draft(text, version=draft.version, at=now(), by="Kim")
-    adr = decide(shipped, draft.adr.id)
+    return decide(shipped, draft.adr.id)
+
+
+def test_production_that_moved_on_is_a_cause(shipped, tmp_path):
+    adr = decided_on_a_version(shipped, tmp_path)
     deploy(shipped, CASE, candidate="vllm", since=now().date(), engine_version="1.0.0", by="Kim")
     assert history(shipped, adr)["slow"] == [("armed", "decision"), ("expired", "production")]
 
@@ -157,3 +165,34 @@ def test_a_judgement_that_read_too_early_reads_again(shipped, monkeypatch):
 
     monkeypatch.setattr(rejudging, "case_state", and_then_usage_arrives)
     assert [v.condition for v in rejudge(shipped, CASE)] == ["few-users"]
+
+
+def test_production_that_moves_on_while_it_is_read_counts(shipped, tmp_path, monkeypatch):
+    adr = decided_on_a_version(shipped, tmp_path)
+    read = rejudging.case_state
+
+    def and_then_it_goes_into_production(ws, name, told=None):
+        state = read(ws, name)
+        monkeypatch.undo()
+        deploy(ws, CASE, candidate="vllm", since=now().date(), engine_version="1.0.0", by="Kim")
+        return state
+
+    monkeypatch.setattr(rejudging, "case_state", and_then_it_goes_into_production)
+    rejudge(shipped, CASE)
+    assert history(shipped, adr)["slow"] == [("armed", "decision"), ("expired", "production")]
+
+
+def test_nobody_waits_for_another_case_that_is_being_counted(shipped, monkeypatch):
+    other = begin_case(shipped, "Other", case_state(shipped, CASE).requirements, "Lee").id
+    case, judged = shipped.store.cases.get(CASE).id, []
+
+    def in_the_middle(ws, name, **_):
+        judged.append(name)
+        if name == case:
+            visit = threading.Thread(target=judge_if_due, args=(ws, other), daemon=True)
+            visit.start()
+            visit.join(timeout=10)
+
+    monkeypatch.setattr(rejudging, "judge_again", in_the_middle)
+    judge_if_due(shipped, case)
+    assert judged == [case, other]
