@@ -1,6 +1,7 @@
 """Exported files in a folder that others write to as well: whose they are, whether edited, how ours are named.
 
-A file of ours ends with the SHA-256 of its own text without that line, so that an edit by hand is seen anywhere.
+A file of ours ends with the SHA-256 of its own text without that line, so that an edit by hand is seen anywhere. So
+does a picture.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import NamedTuple
 
-import yaml
-
 from decisions import escaping
+from decisions.madr_reader import machine_block
 from decisions.record import Adr
 
 _SEAL = re.compile(r"^text_sha256: (?P<hash>[0-9a-f]{64})\n(?=```\n*\Z)", re.MULTILINE)
-_MACHINE = re.compile(r"^```yaml\n(?P<block>(?:(?!```).*\n)+)```\n*\Z", re.MULTILINE)
+# The first pictures said who wrote them and no more.
+_SIGNED = re.compile(r"<!-- written by Flipline(?:, (?P<hash>[0-9a-f]{64}))? -->\n\Z")
 _NUMBER = re.compile(r"^(\d{4})-")
 
 
@@ -36,16 +37,24 @@ class Export(NamedTuple):
 
 def read_export(text: str) -> Export | None:
     """What a file is; None for one that Flipline did not write."""
-    found = _MACHINE.search(text)
-    try:
-        data = yaml.load(found["block"], Loader=yaml.CSafeLoader) if found else None
-    except yaml.YAMLError:
-        return None
-    if not isinstance(data, dict) or "flipline" not in data:
+    block = machine_block(text)
+    if block is None:
         return None
     seal = _SEAL.search(text)
     untouched = seal is not None and seal["hash"] == _hash(text[: seal.start()] + text[seal.end() :])
-    return Export(str(data.get("id", "")), untouched)
+    return Export(str(block.get("id", "")), untouched)
+
+
+def signed(svg: str) -> str:
+    """A picture with who wrote it, and its hash, as the last line."""
+    text = f"{svg.rstrip()}\n"
+    return f"{text}<!-- written by Flipline, {_hash(text)} -->\n"
+
+
+def untouched_picture(text: str) -> bool | None:
+    """Whether a picture is as Flipline wrote it; None for one that it did not write."""
+    found = _SIGNED.search(text)
+    return found and found["hash"] in (None, _hash(text[: found.start()]))
 
 
 def foreign_id(case: str, name: str) -> str:

@@ -75,7 +75,10 @@ class LogSnapshot(Frozen):
 
     def body(self) -> bytes:
         """The bytes; raises InputError where they are not those that were hashed."""
-        found = self.text.encode() if self.text is not None else base64.b64decode(self.base64 or "")
+        try:
+            found = self.text.encode() if self.text is not None else base64.b64decode(self.base64 or "")
+        except ValueError:  # lone surrogates, or no base64
+            found = b""
         if hashlib.sha256(found).hexdigest() != self.sha256:
             raise InputError("was changed after it was written.", where=f"snapshot {self.sha256[:12]}",
                              fix="Export the log again.")  # fmt: skip
@@ -114,7 +117,7 @@ def from_json(text: str, where: str = "log") -> Log:
     """Read the document; raises InputError with the first fault, SchemaTooNew for one of a newer Flipline."""
     try:
         data = json.loads(text)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         line = f", line {e.lineno}" if isinstance(e, json.JSONDecodeError) else ""
         raise InputError("is no JSON.", where=f"{where}{line}", fix="Export the log again.") from None
     version = data.get("flipline_log") if isinstance(data, dict) else None

@@ -194,11 +194,10 @@ def foreign_text(file: MadrFile, where: str) -> Read:
     read.read()
     numbered = _PREFIX.match(file.title)
     words = read.labels.get("status") or read.status
-    options = dict(read.options)
     fields: dict[str, Any] = {
         **read.fields,
         "title": plain_title(file.title[numbered.end() :] if numbered else file.title) or file.title,
-        "options": tuple(Option(title=title, **parts) for title, parts in options.items() if title),
+        "options": tuple(Option(title=title, **parts) for title, parts in read.options.items() if title),
         "consequences": Consequences(**{side: tuple(found) for side, found in read.sides.items()}),
         "people": {who: names(next((read.labels[k] for k in keys if read.labels.get(k)), ""))
                    for who, keys in _PEOPLE.items()},
@@ -219,6 +218,5 @@ def foreign_text(file: MadrFile, where: str) -> Read:
 
 def _other_fields(front: dict[str, Any]) -> tuple[Section, ...]:
     """Front matter that no field takes, as it would be written again."""
-    known = {*_LABELS, "title", *(k for keys in _PEOPLE.values() for k in keys)}
-    other = "\n".join(f"{k}: {in_words(v)}" for k, v in front.items() if k not in known)
+    other = "\n".join(f"{k}: {in_words(v)}" for k, v in front.items() if k not in (*_LABELS, "title"))
     return (Section(heading="Front matter", markdown=f"```\n{other}\n```"),) if other else ()

@@ -15,7 +15,7 @@ from decisions.exports import read_export
 from decisions.flips import FlipState, FlipVerdict, judge_flips
 from decisions.lint import Finding, errors, lint
 from decisions.madr_foreign import Read
-from decisions.madr_reader import machine_block, read_madr
+from decisions.madr_reader import read_madr
 from decisions.madr_text import text_of
 from decisions.record import Adr, Status
 from planner.conditions import Condition, Context, Evidence
@@ -107,7 +107,8 @@ def _exported(file: Brought) -> _Exported | None:
     export = read_export(text)
     if export is None or not export.adr:
         return None
-    read, block = text_of(read_madr(text, file.name), file.name), machine_block(text) or {}
+    parts = read_madr(text, file.name)
+    read, block = text_of(parts, file.name), parts.machine or {}
     return _Exported(file.name, _adr(read, export.adr, str(block.get("case") or ""), file.name), block)
 
 

@@ -10,7 +10,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from decisions.exports import Export, file_name, file_names, foreign_id, read_export
+from decisions.exports import Export, file_name, file_names, foreign_id, read_export, signed, untouched_picture
 from decisions.index_page import Listed, Other, index_page
 from decisions.lint import speed_warnings
 from decisions.madr_reader import CONFLICT, read_madr
@@ -26,7 +26,6 @@ from services.workspace import Workspace
 
 Kind = Literal["decision", "index", "chart"]
 INDEX = ("README.md", "index.md")  # the first that is free, or ours
-_OURS = "<!-- written by Flipline -->\n"
 
 
 class Drawn(NamedTuple):
@@ -133,7 +132,7 @@ def plan_export(
         drawn = {f"{Path(name).stem}-{d.key}.svg": d for d in charts(state, adr)}
         links = [Chart(file, d.words) for file, d in drawn.items()]
         texts[name] = _markdown(adr, state, heads[adr.id], adrs, files, language, links), "decision"
-        texts |= {file: (f"{d.svg.rstrip()}\n{_OURS}", "chart") for file, d in drawn.items()}
+        texts |= {file: (signed(d.svg), "chart") for file, d in drawn.items()}
     index = next((n for n in INDEX if n not in present or _is_index(present[n])), None)
     if index and (there or theirs):
         rows = [Listed(a, files[a.id], tuple(v.state.value for v in judge_adr(states[a.case], a))) for a in there]
@@ -151,10 +150,17 @@ def write(planned: Planned, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for file in planned.files:
             if file.state != "same":
-                file.path.write_text(file.text, encoding="utf-8", newline="\n")
+                _put(file.path.resolve(), file.text)
     except OSError as e:
         raise InputError(f"cannot be written: {e.strerror}.", where=str(folder),
                          fix="Choose a folder you may write to.") from e  # fmt: skip
+
+
+def _put(path: Path, text: str) -> None:
+    """The whole text or what stood there: half a file would not be known as ours any more."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    part.replace(path)
 
 
 def export_zip(
@@ -167,7 +173,8 @@ def export_zip(
     body = io.BytesIO()
     with zipfile.ZipFile(body, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(planned.files):
-            archive.writestr(zipfile.ZipInfo(file.path.name, (1980, 1, 1, 0, 0, 0)), file.text.encode())
+            entry = zipfile.ZipInfo(file.path.name, (1980, 1, 1, 0, 0, 0))
+            archive.writestr(entry, file.text.encode(), zipfile.ZIP_DEFLATED)
     return body.getvalue()
 
 
@@ -219,16 +226,25 @@ def _in_the_way(ws: Workspace, file: File) -> Refused | None:
     if stands is not None and CONFLICT.search(stands):
         return Refused(file.path, NotAllowed("holds the marks of an unfinished merge.", where=where,
                                              fix="Finish the merge, then export again."), shown)  # fmt: skip
-    export = read_export(stands or "")
-    if export is None and not (file.kind == "chart" and (stands or "").endswith(_OURS)):
+    untouched = _untouched(file.kind, stands or "")
+    if untouched is None:
         return Refused(file.path, NotAllowed("exists and was not written by Flipline.", where=where,
                                              fix="Move it away first."), shown)  # fmt: skip
-    if export is None or export.untouched or _all_in_the_record(ws, stands or "", where):
+    if untouched or (file.kind == "decision" and _all_in_the_record(ws, stands or "", where)):
         return None
+    way_out = "Import the folder to bring the edit into the record, or move the file away."
     return Refused(file.path, NotAllowed(
         "was edited by hand after it was written.", where=where,
-        fix="Import the folder to bring the edit into the record, or move the file away.",
+        fix=way_out if file.kind == "decision" else "Keep it under another name.",
     ), shown)  # fmt: skip
+
+
+def _untouched(kind: Kind, text: str) -> bool | None:
+    """Whether a file of ours is as it was written; None for one that is not ours."""
+    if kind == "chart":
+        return untouched_picture(text)
+    export = read_export(text)
+    return export and export.untouched
 
 
 def _all_in_the_record(ws: Workspace, text: str, where: str) -> bool:

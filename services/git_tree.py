@@ -48,7 +48,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
     at = next((p for p in (folder, *folder.absolute().parents) if p.is_dir()), None)
     try:
         ran = subprocess.run(
-            ["git", "-C", str(at), *arguments], capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+            ["git", "-C", str(at), *arguments], capture_output=True, encoding="utf-8", errors="replace",
+            timeout=_PATIENCE_S, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None

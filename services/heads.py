@@ -6,15 +6,13 @@ import json
 import re
 from pathlib import Path
 
-import yaml
-
 from db.store import Store
 from decisions.chain import GENESIS, Broken
+from decisions.madr_reader import machine_block
 from planner.errors import InputError
 
-# A line of `adr verify` or `db check`; the machine block at the end of an exported decision.
+# A line of `adr verify` or `db check`.
 _LINE = re.compile(r"^([0-9a-f]{64})  (\S+)", re.MULTILINE)
-_BLOCK = re.compile(r"^```yaml\n(flipline:.*?)^```\s*\Z", re.MULTILINE | re.DOTALL)
 
 
 def heads_kept_in(path: Path) -> dict[str, str]:
@@ -45,9 +43,8 @@ def verified(store: Store, kept: Path | None = None, *, nothing_after: bool = Fa
 def _heads_of(file: Path) -> dict[str, str]:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".md":
-        block = _BLOCK.search(text)
-        data = _yaml(block[1]) if block else None
-        return {str(data["id"]): str(data["head"])} if isinstance(data, dict) and {"id", "head"} <= data.keys() else {}
+        block = machine_block(text) or {}
+        return {str(block["id"]): str(block["head"])} if {"id", "head"} <= block.keys() else {}
     if text.lstrip().startswith("{"):
         return _heads_of_json(text, str(file))
     return {id: head for head, id in _LINE.findall(text)}
@@ -60,10 +57,3 @@ def _heads_of_json(text: str, where: str) -> dict[str, str]:
         return {**{a["id"]: a["head"] for a in data.get("adrs", [])}, **data.get("heads", {})}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError("is no exported log.", where=where, fix="Name what adr export --json wrote.") from None
-
-
-def _yaml(text: str) -> object:
-    try:
-        return yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError:
-        return None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from db.cases import Case
 from db.records import Record
+from decisions.chain import GENESIS
 from decisions.edits import edit_from_json
 from decisions.log_json import Log, LogCase, LogRecord, LogSnapshot, from_json, log_edits, to_json
 from decisions.record import Status
@@ -20,7 +21,7 @@ def export_log(ws: Workspace, case: str | None = None) -> str:
     cases = {c.id: c for c in ws.store.cases.all()}
     heads = ws.store.adrs.heads()
     records = tuple(
-        LogRecord(id=a.id, case=a.case, head=heads.get(a.id, "0" * 64), now=a,
+        LogRecord(id=a.id, case=a.case, head=heads.get(a.id, GENESIS), now=a,
                   edits=log_edits(ws.store.adrs.entries(a.id)))
         for a in kept
     )  # fmt: skip
@@ -49,15 +50,14 @@ def import_log(ws: Workspace, text: str, by: str, where: str = "log") -> Joined:
     """
     signed_by(by, "import")
     log = from_json(text, where)
-    heads = ws.store.adrs.heads()
     here = {a.id for a in ws.store.adrs.all()}
     new = [r for r in log.adrs if r.id not in here]
     for record in log.adrs:
-        last = record.edits[-1].hash if record.edits else "0" * 64
+        last = record.edits[-1].hash if record.edits else GENESIS
         if record.head != last:
             raise InputError("ends before its head: edits were cut off.", where=f"{where}, {record.id}",
                              fix="Export the log again.")  # fmt: skip
-        if record.id in heads and last not in {e.hash for e in ws.store.adrs.entries(record.id)}:
+        if record.id in here and last not in {GENESIS, *(e.hash for e in ws.store.adrs.entries(record.id))}:
             raise ConflictError("went another way here than in the file.", where=record.now.name,
                                 fix="Keep one of the two logs, and write the other's edits by hand.")  # fmt: skip
     with ws.store.transaction():

@@ -132,11 +132,28 @@ def test_an_index_page_lists_what_is_there_and_charts_stand_beside(shipped, fold
     assert f"| [vLLM serves Nortia, internal assistant](<{NAME}>) | superseded |" in row
     assert row.endswith(f"superseded by [ADR-0002](<{second.name}>) |")
     svg = folder / f"{first.stem}-speed.svg"
-    assert svg.read_text() == "<svg></svg>\n<!-- written by Flipline -->\n"
+    # $ printf '<svg></svg>\n' | sha256sum
+    seal = "6d6ddf6160dbd0685f29b421c8f85ad7ae4e7c6eb12ef9987cc699c7debd046a"
+    assert svg.read_text() == f"<svg></svg>\n<!-- written by Flipline, {seal} -->\n"
     assert f"![Speed \\*per\\* user](<{svg.name}>)" in first.read_text()
     (folder / svg.name).write_text("mine")
     with pytest.raises(NotAllowed, match=f"{svg.name}: exists and was not written by Flipline"):
         export_all(shipped, folder, charts=drawn("speed", "<svg><g/></svg>"))
+
+
+def test_a_picture_that_somebody_edited_is_not_drawn_over(shipped, folder):
+    accepted(shipped)
+    (path,) = export_all(shipped, folder, charts=drawn("speed", "<svg></svg>"))
+    svg = folder / f"{path.stem}-speed.svg"
+    edited = svg.read_text().replace("<svg>", '<svg fill="red">')
+    svg.write_text(edited)
+    with pytest.raises(NotAllowed, match=r"was edited by hand after it was written\. Keep it under another name."):
+        export_all(shipped, folder, charts=drawn("speed", "<svg></svg>"))
+    assert svg.read_text() == edited
+    for ours in ("<svg/>\n<!-- written by Flipline -->\n", edited.replace('fill="red"', "").replace("<svg >", "<svg>")):
+        svg.write_text(ours)  # the first as an older Flipline signed it
+        export_all(shipped, folder, charts=drawn("speed", "<svg><g/></svg>"))
+        assert svg.read_text().startswith("<svg><g/></svg>\n")
 
 
 def test_the_same_log_gives_the_same_bytes_and_touches_no_file(shipped, folder):

@@ -10,6 +10,8 @@ import pytest
 from cli import main
 from db.store import open_store
 from decisions.edits import Commented
+from decisions.markdown import to_markdown
+from decisions.record import Section
 from planner.errors import InputError
 from services.exporting import export_all
 from services.heads import heads_kept_in, verified
@@ -63,6 +65,14 @@ def test_every_way_of_keeping_heads_finds_a_cut_off_tail(ws, kept):
     assert verified(ws.store) == ()
     for path in kept:
         assert [(b.adr, b.seq) for b in verified(ws.store, path)] == [(ADR, 3)]
+
+
+def test_a_block_of_somebody_elses_text_does_not_hide_the_head(ws, tmp_path):
+    quoted = "```yaml\nflipline: 1\nhead: none\n```\n\nas it was"
+    adr = ws.store.adrs.get(ADR).model_copy(update={"kept": (Section(heading="Quoted", markdown=quoted),)})
+    head = ws.store.adrs.head(ADR)
+    (tmp_path / "0001-it.md").write_text(to_markdown(adr, head=head), encoding="utf-8")
+    assert heads_kept_in(tmp_path / "0001-it.md") == {ADR: head}
 
 
 def test_the_terminal_names_what_came_after_the_heads_when_it_is_asked(ws, kept, capsys):

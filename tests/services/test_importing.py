@@ -28,6 +28,10 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run([*GIT, "-C", str(folder), *arguments], check=False, capture_output=True)
 
 
+def said(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
+    return subprocess.run([*GIT, "-C", str(folder), *arguments], check=True, capture_output=True, input=given).stdout
+
+
 @pytest.fixture
 def corpus(tmp_path):
     folder = tmp_path / "theirs"
@@ -174,6 +178,21 @@ def test_a_hand_edit_comes_back_with_the_author_that_git_names_and_is_then_writt
     assert export_all(shipped, folder) == (path,)  # nothing of the hand edit is lost any more
     assert "Ann Reviewer" in path.read_text()
     assert len(import_path(shipped, CASE, folder, "Kim").there) == 1
+
+
+def test_a_name_in_another_encoding_is_read_as_far_as_it_can_be(shipped, tmp_path):
+    adr = accepted(shipped)
+    git(tmp_path, "init")
+    (path,) = export_all(shipped, tmp_path)
+    path.write_text(path.read_text().replace("### For machines", "### Comments\n\n* No.\n\n### For machines"))
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-m", "Review")
+    was = said(tmp_path, "cat-file", "commit", "HEAD")
+    latin = was.replace(b"author Ann Reviewer", b"author J\xfcrgen")  # as a foreign client may write it
+    written = said(tmp_path, "hash-object", "-t", "commit", "-w", "--stdin", given=latin)
+    git(tmp_path, "update-ref", "HEAD", written.decode().strip())
+    import_path(shipped, CASE, tmp_path, "Kim")
+    assert shipped.store.adrs.edits(adr.id)[-1].author == "J\ufffdrgen"
 
 
 def test_the_author_of_what_is_not_committed_is_who_brings_it(shipped, tmp_path):

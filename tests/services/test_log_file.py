@@ -11,6 +11,7 @@ from planner.errors import ConflictError, InputError, SchemaTooNew
 from scripts import adr_log_schema
 from services.decisions import begin_draft, comment
 from services.log_file import export_log, import_log
+from services.workspace import now
 from tests.services.conftest import opened
 from tests.services.made import CASE, accepted, decide, superseding
 
@@ -65,9 +66,21 @@ def test_a_shorter_record_of_the_same_log_is_known_and_another_way_is_a_conflict
         import_log(empty, export_log(filled), "Lee")
 
 
+def test_a_record_goes_on_from_its_draft_and_never_back_to_it(filled, empty):
+    import_log(empty, export_log(filled), "Lee")
+    before = export_log(filled)
+    draft = next(a for a in filled.store.adrs.all() if a.status == "draft")
+    filled.store.adrs.propose(draft.id, version=1, at=now(), author="Kim")
+    assert draft.name in import_log(filled, before, "Lee").there  # the draft of then became this record
+    with pytest.raises(ConflictError, match="went another way here than in the file"):
+        import_log(empty, export_log(filled), "Lee")  # a draft here does not pass for the record that comes
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
+        (lambda d: d["snapshots"][0].update(text=None, base64="a"), "was changed after it was written"),
+        (lambda d: d["snapshots"][0].update(text="\ud800"), "was changed after it was written"),
         (lambda d: d["adrs"][0]["edits"][0]["edit"].update(author="Eve"), "edit 1: was changed after it was written"),
         (lambda d: d["adrs"][0]["edits"].pop(1), "edit 2: is missing or out of order"),
         (lambda d: d["adrs"][0]["edits"].pop(), "ends before its head"),
