@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from sqlmodel import col, select
 
+from db.collector import uncollected
 from db.database import Database
 from db.snapshots import SnapshotStore
 from db.tables import AdrRow, DraftRow, EditRow
-from db.views import uncollected
 from decisions import chain
 from decisions.edits import Edit, edit_from_json
 from decisions.record import Adr

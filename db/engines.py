@@ -30,9 +30,9 @@ def parsed(url: str) -> URL:
     except (ArgumentError, ValueError):
         raise InputError("is not a database URL.", where="database URL", fix=_WRITE) from None
     found = found.set(drivername=_DRIVERS.get(found.drivername, found.drivername))
-    if found.get_backend_name() not in DIALECTS or "@" in (found.host or ""):
-        if "@" in (found.host or ""):
-            raise InputError("has more than one @.", where="database URL", fix="Write an @ of the password as %40.")
+    if "@" in (found.host or ""):
+        raise InputError("has more than one @.", where="database URL", fix="Write an @ of the password as %40.")
+    if found.get_backend_name() not in DIALECTS:
         raise InputError(f"{found.get_backend_name()} is not supported.", where="database URL", fix=_WRITE)
     return found
 

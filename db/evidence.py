@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 from sqlmodel import col, func, select
 
+from db.collector import uncollected
 from db.database import Database, to_text
 from db.tables import ContractRow, EvidenceRevisionRow, EvidenceRow
 from planner.conditions import Evidence, Kind
@@ -140,19 +141,12 @@ class EvidenceStore:
 
 
 def _all_of(bodies: Sequence[str]) -> tuple[Evidence, ...]:
-    """Parse many at once, without the collector: it would walk them all several times, and none of them is waste.
-
-    They go to its oldest generation at once, which freezing and unfreezing does without a walk.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return _EVIDENCE.validate_json(f"[{','.join(bodies)}]")
-    finally:
+    """Parse many at once; they go to the collector's oldest generation, by freezing and unfreezing without a walk."""
+    with uncollected():
+        found = _EVIDENCE.validate_json(f"[{','.join(bodies)}]")
         gc.freeze()
         gc.unfreeze()
-        if collecting:
-            gc.enable()
+    return found
 
 
 def _row(case: str, piece: Evidence, run_sha256: str | None) -> EvidenceRow:

@@ -82,10 +82,6 @@ class VerdictStore:
         with self._database.read() as session:
             return _latest(session, case)
 
-    def last_states(self, case: str, adr: str) -> dict[str, str]:
-        """State by condition id of one ADR as last seen: what decisions.flips.new_events compares with."""
-        return {condition: j.state for (of, condition), j in self.latest(case).items() if of == adr}
-
 
 def _latest(session: Session, case: str) -> dict[tuple[str | None, str], Judged]:
     newest = (

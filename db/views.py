@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
 from sqlmodel import Session, col, func, select
 
+from db.collector import uncollected
 from db.tables import EditRow
 from decisions import chain
 from decisions.edits import edit_from_json
@@ -110,15 +109,3 @@ def replayed(entries: Iterable[chain.Entry], view: Adr | None = None) -> Adr:
 def _columns():  # type: ignore[no-untyped-def]
     # columns, not rows: making an object of each takes longer than reading it
     return select(EditRow.adr_id, EditRow.seq, EditRow.body, EditRow.prev, EditRow.hash)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the collector, which would walk everything that is made several times while none of it is waste."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

@@ -78,4 +78,4 @@ def test_only_what_changed_is_written_to_the_verdict_history(full):
     assert full.verdicts.record("nortia", [same]) == ()
     assert full.verdicts.record("nortia", [fired, fired]) == (fired,)
     assert [j.state for j in full.verdicts.history("nortia", adr=ID)] == ["armed", "fired"]
-    assert full.verdicts.last_states("nortia", ID) == {"few-users": "fired"}
+    assert full.verdicts.latest("nortia")[ID, "few-users"] == fired
