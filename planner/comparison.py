@@ -128,7 +128,8 @@ def compare(
     if found.left.state or found.right.state:
         return begun.model_copy(update={"because": _why_not(found, left, right), **sides})
     at = context.points.get(point) if context.points else None
-    capacities = [k for name in (left, right) if (k := kv_capacity(name, at, pieces))]
+    used = (*found.left.pieces, *found.right.pieces)
+    capacities = [k for name in (left, right) if (k := kv_capacity(name, at, pieces, used))]
     result = _decide(sought, found, capacities)
     ratio, interval = _ratio(spread(found.left.pieces), spread(found.right.pieces))
     a, b = (contract_of(c.pieces, context) for c in (found.left, found.right))

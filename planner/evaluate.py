@@ -148,7 +148,7 @@ def _ratio(condition: Condition, point: str | None, pieces: Sequence[Evidence], 
         why = f"{condition.over} delivered nothing"
         return _open_verdict(condition, both._replace(pieces=(), state=State.UNDECIDED, why=why))
     decision = _ratio_decision(condition, left.pieces, right.pieces)
-    conflict = _ratio_conflict(condition, left, right) or _unlike(condition, point, decision, pieces, context)
+    conflict = _ratio_conflict(condition, left, right) or _unlike(condition, decision, both, pieces, context)
     verdict = _closed_verdict(condition, decision, both, conflict, found.differences)
     return _with_quality(verdict, condition, left, right, pieces, context)
 
@@ -189,13 +189,14 @@ def _ratio_decision(condition: Condition, left: Sequence[Evidence], right: Seque
 
 
 def _unlike(
-    condition: Condition, point: str | None, decision: Decision, pieces: Sequence[Evidence], context: Context
-) -> str:
+    condition: Condition, decision: Decision, both: Chosen, pieces: Sequence[Evidence], context: Context
+) -> str:  # fmt: skip
     """Starts that are no repeats of one another, where they leave the ratio open: no one number stands for them."""
     if decision.side is not None:
         return ""
+    point = both.pieces[0].load_point
     at = context.points.get(point) if context.points and point else None
-    found = [kv_capacity(c, at, pieces) for c in (condition.candidate, condition.over) if c]
+    found = [kv_capacity(c, at, pieces, both.pieces) for c in (condition.candidate, condition.over) if c]
     return "; ".join(k.in_words() for k in found if k and k.unlike)
 
 

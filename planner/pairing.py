@@ -134,9 +134,19 @@ class KvCapacity(NamedTuple):
         return f"KV capacity of {self.candidate}{' differs between its starts' if many else ''}: {held} tokens{asked}"
 
 
-def kv_capacity(candidate: str, point: LoadPoint | None, pieces: Sequence[Evidence]) -> KvCapacity | None:
-    """KV capacity over the starts of a candidate, from what its engine stated; None where it never did."""
-    seen = [e.value for e in pieces if e.metric == "kv_capacity_tokens" and e.candidate == candidate and e.valid]
+def kv_capacity(
+    candidate: str, point: LoadPoint | None, pieces: Sequence[Evidence], beside: Sequence[Evidence]
+) -> KvCapacity | None:
+    """KV capacity over the starts of a candidate, from what its engine stated; None where it never did.
+
+    Only starts like those of the figures `beside` count: a rehearsal, or another memory share, holds another amount.
+    """
+    alike = {(e.kind, e.contract) for e in beside}
+    seen = [
+        e.value
+        for e in pieces
+        if (e.metric, e.candidate) == ("kv_capacity_tokens", candidate) and e.valid and (e.kind, e.contract) in alike
+    ]
     if not seen:
         return None
     needed = point.in_flight * (point.input_tokens + point.output_tokens) if point and point.in_flight else None

@@ -177,6 +177,14 @@ def test_starts_that_hold_unlike_shares_of_the_load_conflict(capacities, outcome
         assert "8,000 to 10,000 tokens, this load asks for 10,240" in found.sentence
 
 
+@pytest.mark.parametrize("elsewhere", [{"kind": Kind.SIMULATED}, {"contract": "another memory share"}])
+def test_a_capacity_of_a_rehearsal_or_of_other_settings_makes_no_conflict(elsewhere):
+    ours = kv("vllm", 10_000, 10_000, 10_000)
+    others = [p.model_copy(update={"id": f"{p.id}-x", **elsewhere}) for p in kv("vllm", 8_000)]
+    found = over(speeds((300, 450, 460), (400, 405, 410)) + ours + others)
+    assert found.outcome == "no difference shown"
+
+
 def test_two_runs_that_disagree_conflict():
     first = speeds((440, 450, 460), (400, 410, 420))
     second = [p.model_copy(update={"id": f"{p.id}-2", "source": f"{p.source}-2", "run": "run-2"})
