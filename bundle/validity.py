@@ -59,6 +59,8 @@ RULES: tuple[Rule, ...] = (
     Rule("prompt-length", "prompt_length_off_share", 0.05, ALL, "{:.0%} of the prompts arrived at another length"),
     Rule("prefix-cache", "prefix_hit_beyond_plan", 0.1, FROM_PREFILL,
          "the prefix cache served {:.0%} of the prompt tokens more than planned"),
+    Rule("prefix-cache-missed", "prefix_hit_below_plan", 0.2, NOTE,
+         "the prefix cache served {:.0%} of the prompt tokens less than the plan's common beginning"),
     Rule("concurrency-not-reached", "running_short_share", 0.1, SPEED,
          "the server never ran the asked number of requests at once: {:.0%} short"),
     Rule("clock-step", "clock_step_ms", 5.0, LATENCY, "the wall clock stepped by {:.0f} ms during the repeat"),
@@ -132,6 +134,7 @@ def facts(
         else None,
         "prompt_length_off_share": _share(good, _prompt_off),
         "prefix_hit_beyond_plan": hit / asked - point.shared_prefix if asked and hit is not None else None,
+        "prefix_hit_below_plan": _prefix_missed(manifest, point, hit / asked if asked and hit is not None else None),
         "running_short_share": _running_short(manifest, point, peak_running),
         "clock_step_ms": abs(repeat.clock_step_ms),
         "stamps_dropped": float(repeat.stamps_dropped),
@@ -196,6 +199,13 @@ def _prompt_off(r: Record) -> bool:
         return False
     off = abs(r.prompt_tokens - r.asked_prompt_tokens)
     return off > 8 and off > 0.02 * r.asked_prompt_tokens
+
+
+def _prefix_missed(manifest: Manifest, point: LoadPoint, hit: float | None) -> float | None:
+    """Known where prompts had something in common and the cache was not stated to be off."""
+    if hit is None or not point.shared_prefix or manifest.contract.candidate.get("prefix_caching") == "off":
+        return None
+    return point.shared_prefix - hit
 
 
 def _running_short(manifest: Manifest, point: LoadPoint, peak_running: float | None) -> float | None:

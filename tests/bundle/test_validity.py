@@ -7,14 +7,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bundle.records import read_records, write_records
+from bundle.records import Record, Sample, read_records, write_records
 from bundle.run_data import read_run
 from bundle.samples import itl_ms, merged
 from bundle.summary import summarise
 from bundle.validity import ALL, RULES, facts
 from planner.conditions import Evidence
+from planner.contract import Contract
 from planner.metrics import METRICS
-from tests.bundle.made import bundle, closed_loop, request
+from tests.bundle.made import POINT, bundle, closed_loop, request
 
 
 def one(found: list[Evidence], metric: str, statistic: str = "value") -> Evidence:
@@ -66,6 +67,8 @@ COUNTED = 110  # tokens of the ten requests of closed_loop()
     [
         (closed_loop(), COUNTED, None),
         (closed_loop(), COUNTED + 5, None),  # 4 %
+        (closed_loop(rounds=50), 1047, None),  # 53 are 4.8 % of the 1,100 tokens, the larger of the two
+        (closed_loop(rounds=50), 1044, "usage-counter"),  # 56 are 5.1 %
         (closed_loop(), 2 * COUNTED, "usage-counter"),  # another client used the server, or usage tells half
         (closed_loop(output_tokens=9), 90, None),  # 11 chunks, 9 tokens: a parser may cut a token in two
         (closed_loop(output_tokens=8), 80, "usage-below-chunks"),
@@ -94,6 +97,58 @@ def test_a_client_that_only_took_in_refusals_is_not_to_blame(tmp_path):
     assert one(found, "error_share").value == 1
 
 
+def fired(folder: Path, records: list[Record] | None = None, **more: object) -> set[str]:
+    """The rules that spoil the time to the first token."""
+    return {s.partition(":")[0] for s in one(summarise(bundle(folder, records, **more)), "ttft_ms", "p95").spoiled_by}
+
+
+@pytest.mark.parametrize(
+    ("asked", "came", "rules"),
+    [
+        (64, 72, set()),  # 8 tokens: a tokenizer counts its special ones otherwise
+        (64, 73, {"prompt-length"}),
+        (3596, 3667, set()),  # 71 tokens are under 2 %
+        (3596, 3668, {"prompt-length"}),
+    ],
+)
+def test_a_prompt_of_another_length_is_off_by_8_tokens_and_2_percent(tmp_path, asked, came, rules):
+    assert fired(tmp_path, closed_loop(asked_prompt_tokens=asked, prompt_tokens=came)) == rules
+
+
+def test_a_late_client_is_seen_in_its_slow_tail_against_what_a_user_usually_waits(tmp_path):
+    # One of the seven requests of the window sent 100 ms late: p95 70 ms, 35 % of the median TTFT of 200 ms.
+    once = closed_loop()
+    once[4] = request(4, 1.4, dispatch_lag_s=0.1)
+    assert fired(tmp_path / "once", once) == {"dispatch-lag"}
+    # All 30 ms late is 18 % of a median of 170 ms, and one TTFT of 5 s does not change what is usual.
+    slow = closed_loop(dispatch_lag_s=0.03)
+    slow[4] = request(4, 1.4, ttft_s=5.0, dispatch_lag_s=0.03)
+    assert fired(tmp_path / "slow", slow) == {"dispatch-lag"}
+
+
+@pytest.mark.parametrize(("limit", "rules"), [("2", {"concurrency-not-reached"}), ("1", set())])
+def test_a_server_that_may_run_the_load_at_once_has_to(tmp_path, limit, rules):
+    asked = Contract(candidate={"output_length": "fixed", "max_num_seqs": limit})
+    assert fired(tmp_path, contract=asked, telemetry=[Sample(0.5, "running", 1.0)]) == rules  # 2 in flight
+
+
+def test_a_prefix_cache_that_helps_as_planned_spoils_nothing(tmp_path):
+    counters = ({"prefix_hits": 0.0, "prefix_queries": 0.0}, {"prefix_hits": 380.0, "prefix_queries": 640.0})  # 59 %
+    planned = POINT.model_copy(update={"shared_prefix": 0.6})
+    assert fired(tmp_path / "planned", counters=counters, point=planned) == set()
+    assert fired(tmp_path / "unasked", counters=counters) == {"prefix-cache"}
+
+
+def test_of_several_client_processes_the_one_that_read_latest_is_judged(tmp_path):
+    # Every third request of the odd process has 1 of 11 chunks merged: 3 % there, none in the other, 1.5 % of all.
+    records = [
+        r._replace(chunk_bound=(False, True, *[False] * 9)) if r.request % 6 == 1 else r
+        for r in closed_loop(rounds=25)
+    ]  # fmt: skip
+    assert fired(tmp_path / "one", records) == set()
+    assert fired(tmp_path / "two", records, shards=2) == {"coalesced"}
+
+
 def test_every_rule_has_a_fact_and_every_fact_a_rule(tmp_path):
     run = read_run(bundle(tmp_path))
     (data,) = run.repeats
@@ -113,6 +168,25 @@ def test_what_does_no_harm_by_itself_is_said(tmp_path, repeat, note):
     ttft = one(summarise(bundle(tmp_path, **repeat)), "ttft_ms", "p95")
     assert ttft.valid
     assert note in ttft.note
+
+
+@pytest.mark.parametrize(
+    ("shared", "caching", "hits", "said"),
+    [
+        (0.9, "on", 100.0, "prefix-cache-missed: the prefix cache served 80% of the prompt tokens less than"),
+        (0.9, "off", 0.0, ""),  # as stated
+        (0.9, "on", 750.0, ""),  # whole blocks, and the first of every slot misses
+        (0.0, "on", 0.0, ""),
+    ],
+)
+def test_a_common_beginning_that_the_cache_did_not_find_is_said(tmp_path, shared, caching, hits, said):
+    counters = ({"prefix_hits": 50.0, "prefix_queries": 500.0}, {"prefix_hits": 50 + hits, "prefix_queries": 1500.0})
+    contract = Contract(candidate={"output_length": "fixed", "prefix_caching": caching})
+    point = POINT.model_copy(update={"shared_prefix": shared})
+    ttft = one(summarise(bundle(tmp_path, counters=counters, contract=contract, point=point)), "ttft_ms", "p95")
+    assert ttft.valid
+    assert said in ttft.note
+    assert bool(said) == ("prefix-cache-missed" in ttft.note)
 
 
 def test_marks_survive_the_file_and_older_files_have_none(tmp_path: Path):
