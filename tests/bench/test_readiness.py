@@ -34,8 +34,11 @@ def test_every_readable_socket_is_called_in_one_wake_up() -> None:
 
 
 def test_a_socket_that_the_one_before_it_closed_is_left_alone() -> None:
+    faults: list[object] = []
+
     async def run() -> int:
         readiness, called, over = Readiness(), list[int](), asyncio.Event()
+        asyncio.get_running_loop().set_exception_handler(lambda _, faced: faults.append(faced))
         pairs = [socket.socketpair() for _ in range(2)]
 
         def close_all() -> None:
@@ -54,3 +57,4 @@ def test_a_socket_that_the_one_before_it_closed_is_left_alone() -> None:
         return len(called)
 
     assert asyncio.run(run()) == 1
+    assert faults == []

@@ -41,6 +41,8 @@ def test_a_queue_that_grows_with_its_wait_is_saturated_once_it_has_grown_long_en
         ([2 * (k % 8) for k in range(40)], [0.3 * (k % 8) for k in range(40)]),  # bursts that are worked off
         ([2 * k for k in range(40)], [1.0] * 40),  # more arrive, none waits longer
         ([0] * 40, [0.0] * 40),
+        ([20] * 40, [0.5 * k for k in range(40)]),  # some wait ever longer, but no more of them
+        ([1 + k // 8 for k in range(24)], [0.5 * k for k in range(24)]),  # three wait: too few to call it a queue
     ],
 )
 def test_a_queue_that_does_not_keep_growing_is_not(waiting: list[int], oldest_s: list[float]) -> None:

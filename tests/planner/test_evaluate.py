@@ -116,6 +116,31 @@ def test_requests_of_one_wave_count_as_what_they_are_worth():
     assert "worth 26 independent samples" in v.sentence
 
 
+def test_a_part_of_a_sample_counts_against_whoever_would_gain_by_it():
+    # 1 of 100 worth 59: 0.59 of 59, rounded up (P(X <= 1 | 59, 5 %) = 0.199; with none it were 0.0485).
+    assert evaluate(PROMISE, [ttft(n=100, beyond=1, effective_n=59.0)], context()).state is State.UNDECIDED
+    # 11 of 100 worth 50: 5.5 of 50, rounded down (P(X >= 5 | 50, 5 %) = 0.104; with 6 it were 0.0378).
+    assert evaluate(PROMISE, [ttft(n=100, beyond=11, effective_n=50.0)], context()).state is State.UNDECIDED
+
+
+def test_repeats_of_one_start_are_one_start():
+    repeats = [speed(400 + i, 1, id=f"r{i}", repeat=i) for i in (1, 2, 3)]
+    v = evaluate(FAST, repeats, context())
+    assert (v.state, v.n, v.value) == (State.UNDECIDED, 1, 402)
+
+
+def test_two_starts_prove_a_spread_too_wide_and_never_one_that_is_not():
+    """22,048 and 27,504 tokens, as two starts of one card held: 5,456 / 27,504 = 19.8 %, whatever a third holds."""
+    narrow = parse_condition("vllm: kv_capacity_spread <= 10 %")
+    capacity = {"metric": "kv_capacity_tokens", "unit": "tokens", "load_point": None, "load_hash": None}
+    wide, close = (
+        evaluate(narrow, [speed(c, i, **capacity) for i, c in enumerate(starts, 1)], context())
+        for starts in ((22_048.0, 27_504.0), (27_000.0, 27_504.0))
+    )
+    assert (wide.state, wide.value) == (State.FAILS, pytest.approx(0.198, abs=5e-4))
+    assert (close.state, "1 more would decide it" in close.sentence) == (State.UNDECIDED, True)
+
+
 def test_near_says_which_side():
     v = evaluate(parse_condition("vllm: ttft p95 <= 2 s at peak near 10 %"), [ttft(value=1840.0)], context())
     assert (v.state, v.side) == (State.NEAR, "holds")
@@ -231,6 +256,7 @@ def test_a_failed_start_is_never_passed_over():
         v = evaluate(condition, pieces, c)
         assert v.state is State.FAILS
         assert "1 of 3 starts missed it" in v.sentence
+        assert v.n == 3
 
 
 def share(metric: str, value: float, n: int, start: int = 1) -> Evidence:

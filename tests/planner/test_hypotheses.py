@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planner.condition_line import format_condition
 from planner.errors import NotAllowed, UnknownName
 from planner.hypotheses import BY_ID, TEMPLATES, generate, offer, written
-from planner.hypothesis_case import Case, QualitySet
+from planner.hypothesis_case import Case, QualitySet, interference_point
 from planner.plan_file import plan_from_yaml, plan_to_yaml
 from planner.planning import Roles, case_of, load_points, make_plan, stages
 from planner.poc import Hypothesis, Launch, Plan, PlanCandidate
@@ -131,6 +131,20 @@ def test_a_prompt_that_fits_one_step_is_no_reason_to_ask_for_pauses() -> None:
     fits, spans = (case(input_tokens=n, output_tokens=500, context_tokens=16_384) for n in (8192, 8193))
     assert "H-gap" not in asked(fits) and "H-gap" in [w.template.id for w in offer(fits)]
     assert "H-gap" in asked(spans)
+
+
+def test_the_regular_point_speaks_for_its_regime_though_a_larger_one_lies_in_it() -> None:
+    few = asked(case(peak_users_min=8))  # 8 and 16 in flight are both of the band 8 to 31
+    assert lines(few["H6-3"])[0].endswith("at parallel-8")
+
+
+@pytest.mark.parametrize(
+    ("answer_tokens", "at_s"),
+    [(20, 1.0), (500, 10.0)],  # 64 requests in 16 slots: 4 rounds of 20 tokens at 20 tok/s are 4 s; of 500, 100 s
+)
+def test_long_prompts_come_while_victims_decode_in_short_runs_too(answer_tokens: int, at_s: float) -> None:
+    (point,) = interference_point(case(output_tokens=answer_tokens))
+    assert point.aggressor_at_s == at_s
 
 
 def test_the_kv_spread_costs_no_load_point() -> None:

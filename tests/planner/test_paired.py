@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from planner.condition_line import parse_condition
 from planner.conditions import Evidence, Kind, State
 from planner.contract import Contract
+from planner.deciding_items import paired
 from planner.evaluate import evaluate
 from planner.loads import LoadPoint
 from planner.paired import first_answers, pair
@@ -104,6 +105,18 @@ def test_an_undecided_loss_says_how_much_larger_the_set_has_to_be():
     assert (v.more.n, v.more.of) == (22, "items")
     assert "at least 22 more items without a further difference would decide it" in v.sentence
     assert judged(LOSS.format(0), rate("vllm", left), rate("ollama", right, GGUF)).more is None
+
+
+def test_more_items_are_named_only_where_the_loss_has_to_stay_below_a_limit():
+    left, right = sides(100, 0, 0)
+    v = judged("vllm over ollama: quality_loss >= 1 % at set", rate("vllm", left), rate("ollama", right, GGUF))
+    assert (v.state, v.more) == (State.UNDECIDED, None)
+
+
+def test_the_first_start_answers_first_whatever_its_figures_are_called():
+    again, first = ({"i": passed} for passed in (True, False))
+    left = [rate("vllm", again, id="a", start=2), rate("vllm", first, id="b", start=1)]
+    assert paired(left, [rate("ollama", {"i": True}, GGUF)]).passed == (0, 1)
 
 
 def test_a_rate_without_its_items_cannot_be_paired():
