@@ -19,7 +19,8 @@ from decisions.record import Adr
 _SEAL = re.compile(r"^text_sha256: (?P<hash>[0-9a-f]{64})\n(?=```\n*\Z)", re.MULTILINE)
 # The first pictures said who wrote them and no more.
 _SIGNED = re.compile(r"<!-- written by Flipline(?:, (?P<hash>[0-9a-f]{64}))? -->\n\Z")
-_NUMBER = re.compile(r"^(\d{4})-")
+# As others number too, 7_x.md and 10000-x.md; a day before a title is no number.
+_NUMBER = re.compile(r"^(\d{1,5})[-_. ](?!\d\d-\d\d)")
 
 
 def sealed(text: str) -> str:
@@ -72,13 +73,19 @@ def file_name(adr: Adr, number: int | None = None) -> str:
     return f"{n:04d}-{words}.md" if n else f"{words}.md"
 
 
+def number_of(file: str) -> int | None:
+    """The number that a file's name begins with."""
+    found = _NUMBER.match(file)
+    return int(found[1]) if found else None
+
+
 def file_names(adrs: Iterable[Adr], present: Mapping[str, Export | None], reserved: Iterable[int]) -> dict[str, str]:
     """File name by ADR id in a folder that holds `present`: the one it has there, else its number, else the next free.
 
     `reserved` are the numbers of all ADRs, written there or not. A proposal, which has no number yet, gets a free one.
     """
     has = {export.adr: name for name, export in reversed(list(present.items())) if export}
-    taken = {int(found[1]) for name in present if (found := _NUMBER.match(name))}
+    taken = {n for name in present if (n := number_of(name))}
     free = count(max(taken | set(reserved), default=0) + 1)
     names = {}
     for adr in adrs:

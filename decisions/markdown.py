@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from decisions import escaping
 from decisions.chain import GENESIS
-from decisions.exports import file_name, sealed
+from decisions.exports import file_name, number_of, sealed
 from decisions.flips import FlipVerdict
 from decisions.madr_own import exact_block
 from decisions.madr_reader import CONFLICT, Hidden, headings, read_madr
@@ -100,7 +100,7 @@ def to_markdown(
         marks=marks,
         charts=charts,
         kept=[part.heading for part in adr.kept],
-        status=_status(adr, others),
+        status=_status(adr, others, files or {}),
         people=(
             ("decision-makers", adr.people.decided),
             ("consulted", adr.people.consulted),
@@ -138,13 +138,15 @@ def _contained(markdown: str) -> str:
     return "\n".join((*lines, hidden.closing) if hidden.closing else lines)
 
 
-def _status(adr: Adr, others: Mapping[str, Adr]) -> str:
+def _status(adr: Adr, others: Mapping[str, Adr], files: Mapping[str, str]) -> str:
     successor = others.get(adr.superseded_by or "")
-    return f"superseded by {_reference(successor)}" if successor else str(adr.status)
+    return f"superseded by {_reference(successor, files)}" if successor else str(adr.status)
 
 
-def _reference(adr: Adr) -> str:
-    return f"ADR-{adr.number:04d}" if adr.number else adr.title
+def _reference(adr: Adr, files: Mapping[str, str]) -> str:
+    """How an ADR is called in the folder that it is written to, where another file may have its number."""
+    number = number_of(files.get(adr.id, "")) or adr.number
+    return f"ADR-{number:04d}" if number else adr.title
 
 
 def _links(adr: Adr, others: Mapping[str, Adr], files: Mapping[str, str], w: Words) -> list[_Link]:
@@ -152,13 +154,16 @@ def _links(adr: Adr, others: Mapping[str, Adr], files: Mapping[str, str], w: Wor
     if adr.superseded_by:
         ids.append((w.superseded_by, adr.superseded_by))
     return [
-        _Link(verb, _long_name(others[i]), files.get(i) or file_name(others[i])) if i in others else _Link(verb, i, "")
+        _Link(verb, _long_name(others[i], files), files.get(i) or file_name(others[i]))
+        if i in others
+        else _Link(verb, i, "")
         for verb, i in ids
     ]
 
 
-def _long_name(adr: Adr) -> str:
-    return f"{_reference(adr)}: {adr.title}" if adr.number else adr.title
+def _long_name(adr: Adr, files: Mapping[str, str]) -> str:
+    called = _reference(adr, files)
+    return f"{called}: {adr.title}" if called != adr.title else called
 
 
 def _row(flip: FlipCondition, verdict: FlipVerdict | None) -> _Row:

@@ -47,9 +47,13 @@ def test_what_others_wrote_is_not_ours(text):
         ({"0007-other.md": Export("01JANOTHER", True)}, "0010-vllm-serves-the-internal-assistant.md"),
         ({"0012-other.md": None}, "0007-vllm-serves-the-internal-assistant.md"),
         ({"0007-other.md": None, "0012-moved.md": Export(ID, True)}, "0012-moved.md"),
+        ({"7_other.md": None}, "0010-vllm-serves-the-internal-assistant.md"),
+        ({"0007-other.md": None, "10000-other.md": None}, "10001-vllm-serves-the-internal-assistant.md"),
+        ({"2026-11-30-minutes.md": None, "20261130-minutes.md": None, "0007-other.md": None},
+         "0010-vllm-serves-the-internal-assistant.md"),  # days are no numbers
         ({"notes.md": None}, "0007-vllm-serves-the-internal-assistant.md"),
     ],
-)
+)  # fmt: skip
 def test_names_in_a_folder_of_others(present, name):
     assert file_names([ADR], present, [7, 9]) == {ID: name}
 

@@ -106,6 +106,8 @@ def test_numbers_that_others_use_give_way_to_the_next_free_one_in_names_and_link
     assert (first.name, second.name) == (NAME.replace("0001", "0008"), f"0002-{second.name[5:]}")
     assert f"](<{first.name}>)" in second.read_text()
     assert f"](<{second.name}>)" in first.read_text()
+    assert 'status: "superseded by ADR-0002"' in first.read_text()
+    assert "* Supersedes [ADR-0008: " in second.read_text()  # by the number that it has in this folder
     assert export_all(shipped, folder) == (first, second)  # and they keep their names
     assert new.number == 2
 
