@@ -212,7 +212,7 @@ def _telling_values(conditions: Sequence[Condition]) -> list[float]:
     end = 1.0 if first.unit == "share" else math.inf
     marks = {0.0} | {x for c in conditions for x in (c.threshold, c.upper) if x is not None}
     if first.unit in ("count", "tokens") and first.statistic in ("value", "max"):
-        candidates = {float(math.floor(m) + d) for m in marks for d in (-1, 0, 1, 2)}
+        candidates = {float(math.floor(m) + d) for m in marks for d in (0, 1)}
     else:
         ordered = sorted(marks | ({end} if end < math.inf else {max(marks) * 2 + 1}))
         candidates = set(ordered) | {(x + y) / 2 for x, y in pairwise(ordered)}

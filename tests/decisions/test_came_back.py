@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from decisions.came_back import came_back
-from decisions.edits import Accepted, Amended, Commented, RecheckMoved
+from decisions.edits import Accepted, Amended, Commented, RecheckMoved, Superseded
 from decisions.markdown import to_markdown
 from decisions.record import AdrText
 from decisions.view import apply, current, propose
@@ -86,6 +86,8 @@ def test_an_accepted_decision_takes_a_review_date_a_condition_and_comments():
         ('status: "accepted"', 'status: "rejected"', "status is 'rejected', and was 'accepted'"),
         ("| infrastructure |", "| Kim |", "engine-does-not-start does not change once accepted"),
         ("number: 7", "number: 8", "number in the block is 8, and was 7"),
+        ("case: nortia", "case: other", "case in the block is 'other', and was 'nortia'"),
+        ("Accepted by Sato on 2026-09-02.\n", "", "these words cannot be taken out: "),
         (
             "number: 7",
             "number: 7\nopinions: [{author: Kim}]",
@@ -120,6 +122,23 @@ def test_what_is_in_the_record_already_is_not_asked_for_again():
     assert back(ACCEPTED, "### For machines", said, now=apply(ACCEPTED, edit)).edits == ()
     (moved,) = back(ACCEPTED, "2027-03-01", "2027-04-01").edits
     assert back(ACCEPTED, "2027-03-01", "2027-04-01", now=apply(ACCEPTED, moved)).edits == ()
+
+
+def test_the_same_words_said_twice_are_two_comments():
+    said = "### Comments\n\n* Yes.\n\n### For machines"
+    once = apply(ACCEPTED, Commented(at=NOW, author="Kim", text="Yes."))
+    assert back(ACCEPTED, "### For machines", said.replace("* Yes.", "* Yes.\n* Yes.")).edits[1].text == "Yes."
+    assert back(once, "Kim, 2026-09-01: Yes.", "Kim, 2026-09-01: Yes.\n* No.").edits[0].text == "No."
+
+
+def test_a_superseded_decision_is_still_commented_in_its_file():
+    successor = nortia("01J0000000000000000NORTIA2").model_copy(update={"number": 8})
+    old = apply(ACCEPTED, Superseded(at=NOW, author="Sato", by=successor.id))
+    markdown = to_markdown(old, related={successor.id: successor})
+    assert 'status: "superseded by ADR-0008"' in markdown
+    spoken = markdown.replace("### For machines", "### Comments\n\n* It served us well.\n\n### For machines")
+    (edit,) = came_back(spoken, old, old, at=NOW, author="Kim").edits
+    assert edit.text == "It served us well."
 
 
 def test_edits_in_the_log_meanwhile_are_kept_and_a_clash_is_named():

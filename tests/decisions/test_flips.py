@@ -1,6 +1,6 @@
 """When a decision re-opens, and when it must not (issue 2, item 10: the negative twins)."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -25,6 +25,14 @@ def test_28_days_with_a_peak_of_five_fire_it():
     assert (verdict.state, verdict.value, verdict.distance) == (FlipState.FIRED, 5, 0)
     assert verdict.used == ("peak",)
     assert few_users(observed_peak(3)).distance == -2
+    assert str(verdict.distance) == "0.0"  # no room left reads 0, never -0
+
+
+def test_a_re_check_is_overdue_from_the_day_after():
+    for day, overdue in ((NOW.date(), False), (NOW.date() - timedelta(days=1), True)):
+        promised = nortia().conditions[1].model_copy(update={"recheck_on": day})
+        (verdict,) = judge_flips(nortia().model_copy(update={"conditions": (promised,)}), (), context())
+        assert verdict.overdue is overdue
 
 
 def test_a_peak_of_six_leaves_it_armed_one_away():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from decisions.graph import Edge, Node, around, decision_graph, to_dot
-from decisions.record import Adr, EvidenceRef, SnapshotRef, Status
+from decisions.record import Adr, EvidenceRef, Fire, SnapshotRef, Status
 from planner.conditions import Kind
-from tests.decisions.made import nortia
+from tests.decisions.made import NOW, nortia
 
 A, B, C, D = (f"01J0000000000000000000000{x}" for x in "ABCD")
 
@@ -27,6 +27,15 @@ def test_edges_read_as_sentences() -> None:
         ("SGLang", "would supersede", "ADR-0002 vLLM"),
         ("SGLang", "mentions", "ADR-0004 Gateway"),
     )
+
+
+def test_what_was_rejected_superseded_nothing_and_only_a_decision_in_force_waits_for_an_answer() -> None:
+    fire = Fire(condition="few-users", at=NOW, sentence="few users")
+    turned_down = adr(C, None, title="SGLang", status=Status.REJECTED, supersedes=(B,))
+    over = FIRST.model_copy(update={"fires": (fire,)})
+    graph = decision_graph((over, SECOND.model_copy(update={"fires": (fire,)}), turned_down))
+    assert ("SGLang", "would supersede", "ADR-0002 vLLM") in graph.sentences()
+    assert [n.note for n in graph.nodes] == ["superseded", "fired", "rejected"]
 
 
 def test_what_a_decision_rests_on_is_found_by_its_hash_and_what_nobody_rests_on_is_left_out() -> None:

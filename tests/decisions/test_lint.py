@@ -45,6 +45,7 @@ def test_no_condition_at_all():
         ("vllm-b: ttft p95 <= 2 s at peak", "fails", []),
         ("vllm-b: ttft p95 <= 2 s", "fails", ["FL004"]),
         ("vllm-b: ttft p95 <= 2 s at pekk", "fails", ["FL005"]),
+        ("vllm-b: ttft p95 <= 2 s at every point", "fails", []),
     ],
 )  # fmt: skip
 def test_conditions_that_cannot_work(line, fires_when, found):
@@ -98,6 +99,8 @@ def test_already_fired_at_acceptance():
         # a mean may lie between
         ("peak_in_flight mean <= 5 over 28 days", "peak_in_flight mean >= 6 over 28 days", []),
         ("vllm-b: ttft p95 <= 2 s at peak", "vllm-b: ttft p95 >= 2 s at peak", ["FL007"]),
+        # one that always fires is named once, and contradicts nothing
+        ("peak_in_flight max >= 0 over 28 days", "peak_in_flight max >= 7 over 28 days", ["FL003"]),
         ("vllm-b: ttft p95 <= 2 s at peak", "vllm-b: ttft p95 >= 3 s at peak", []),
         ("vllm-b: ttft p95 <= 2 s at peak", "vllm-b: ttft p95 >= 2 s at single", []),
         ("vllm-b: ttft p95 <= 2 s at peak", "ollama-b: ttft p95 >= 2 s at peak", []),

@@ -63,6 +63,36 @@ def test_a_part_that_is_not_understood_is_kept_as_it_stands():
 def test_nothing_in_a_fence_or_a_comment_is_a_heading():
     file = read_madr(NYGARD.decode() + "\n<!--\n## Hidden\n-->\n\n~~~\n# no\n```\n# no\n~~~\n\n## Seen\n")
     assert [p.heading for p in file.parts] == ["Status", "Context", "Decision", "Consequences", "Seen"]
+    opened = read_madr("# T\n\n## Seen <!--\n## Hidden\n-->\n\n## Seen too\n")
+    assert [p.heading for p in opened.parts] == ["Seen <!--", "Seen too"]
+
+
+def test_marks_at_the_beginning_are_no_part_of_the_text():
+    assert read_madr("\ufeff---\nstatus: accepted\n---\n# T\n").front == {"status": "accepted"}
+    assert read_madr("---\n\n# T\n\nWords.\n").preamble == "Words."  # a rule across the page
+    assert read_madr("Choices\n=======\n\n## Context\n").title == "Choices"  # as long as a mark of a merge
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kept"),
+    [
+        (b"---\nstatus: accepted\n---\n# T\n\n* Status: proposed\n", Status.ACCEPTED,
+         (Section(heading="Introduction", markdown="* Status: proposed"),)),
+        (b"# T\n\n## Status\n\nAccepted\n\n## Status\n\nRejected\n", Status.ACCEPTED, ()),
+        (b"# T\n\n## Status\n\nblue\n", Status.PROPOSED, ()),
+        (b"# T\n\n## Context\n\nWords.\n", Status.PROPOSED, ()),
+        (b"# T\n\n## Context\n\nOne.\n\n## Context\n\nTwo.\n", Status.PROPOSED,
+         (Section(heading="Also under Context", markdown="Two."),)),
+    ],
+)  # fmt: skip
+def test_what_is_said_twice_counts_once_and_is_kept(body, status, kept):
+    found = read(body)
+    assert (found.status, found.text.kept) == (status, kept)
+
+
+def test_an_option_is_the_same_in_other_capitals():
+    body = b"# T\n\n## Considered Options\n\n* markdown\n\n## Pros and Cons of the Options\n\n### Markdown\n\nKnown.\n"
+    assert [(o.title, o.summary) for o in read(body).text.options] == [("markdown", "Known.")]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,9 @@ def test_lines_are_added_and_taken_out_by_both():
     merged = merge(BASE, mine, theirs)
     assert merged.clashes == ()
     assert merged.text.people == People(decided=("Sato", "Mori", "Kim"), consulted=("Lee",))
+    assert merged.taken == ("people.decided", "people.consulted")
+    both = merge(BASE, with_(supersedes=("01JAAA",)), with_(supersedes=("01JBBB",)))
+    assert (both.clashes, both.text.supersedes) == ((), ("01JBBB", "01JAAA"))
 
 
 def test_the_same_line_in_two_wordings_is_a_choice():

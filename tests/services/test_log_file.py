@@ -7,6 +7,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from decisions import chain
+from decisions.log_json import log_edits
 from planner.errors import ConflictError, InputError, SchemaTooNew
 from scripts import adr_log_schema
 from services.decisions import begin_draft, comment
@@ -96,6 +98,12 @@ def test_a_document_that_was_changed_is_refused_whole(filled, empty, spoil, says
     with pytest.raises((InputError, SchemaTooNew), match=says):
         import_log(empty, json.dumps(data), "Lee")
     assert empty.store.adrs.all() == ()
+
+
+def test_a_body_whose_hash_the_document_could_not_give_again_is_refused():
+    spaced = chain.link("01J0", '{"b": 1}')  # canonical JSON has no blanks
+    with pytest.raises(InputError, match="01J0, edit 1: is not in canonical form"):
+        log_edits((spaced,))
 
 
 def test_what_is_no_json_is_named_with_its_line(empty):
