@@ -36,7 +36,7 @@ Side = Literal["holds", "fails"]
 class Decision(NamedTuple):
     """What the pieces say: side (None: undecided), representative value, and the words that justify it.
 
-    `more` is what would decide an undecided one, where that is known.
+    `more` is what would decide an undecided one, where that is known; `contradicts`: starts decide alone, and differ.
     """
 
     side: Side | None
@@ -46,6 +46,7 @@ class Decision(NamedTuple):
     effective_n: float | None = None
     interval: tuple[float, float] | None = None
     more: More | None = None
+    contradicts: bool = False
 
 
 def decide(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
@@ -131,7 +132,7 @@ def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     if effective < n * 0.95:
         words += f", worth {effective:.0f} independent samples"
     if len(alone | {side} - {None}) > 1:
-        return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval)
+        return _contradicting(value, words, n, effective, interval)
     more = _more(beyond * effective / n, effective, share) if side is None else None
     return Decision(side, value, words + _in_words(more), n, effective, interval, more)
 
@@ -148,6 +149,12 @@ def _test(counts: Sequence[tuple[int, int, float]], share: float) -> tuple[Side 
     if binomial_at_least(math.floor(beyond * shrink + 1e-9), size, share) <= 0.05:
         return "fails", beyond, n, effective
     return None, beyond, n, effective
+
+
+def _contradicting(
+    value: float, words: str, n: int, effective: float, interval: tuple[float, float]
+) -> Decision:  # fmt: skip
+    return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval, contradicts=True)
 
 
 def _more(beyond: float, effective: float, share: float, of: Literal["requests", "items"] = "requests") -> More:
@@ -177,7 +184,7 @@ def _share(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     value = 1 - bad / n if good else bad / n
     words = f"{bad} of {n} missed, {allowed:.3g} allowed"
     if len(alone | {side} - {None}) > 1:
-        return Decision(None, value, f"starts contradict each other: {words}", n, effective, interval)
+        return _contradicting(value, words, n, effective, interval)
     more = _more(bad * effective / n, effective, allowed) if side is None and 0 < allowed < 1 else None
     if side is None and more is None:
         words += "; that none ever does cannot be proved: ask for a share, or 'is'"

@@ -123,7 +123,7 @@ def _conflict(condition: Condition, pieces: Sequence[Evidence], decision: Decisi
             return "; ".join(
                 f"{run}: {d.side}, {quantity(d.value, condition.unit)}" for run, d in sides.items() if d.side
             )
-    return decision.because if decision.because.startswith("starts contradict") else ""
+    return decision.because if decision.contradicts else ""
 
 
 def _ratio(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> Verdict:
