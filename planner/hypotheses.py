@@ -117,7 +117,7 @@ TEMPLATES: tuple[Template, ...] = (
         "At peak the first token comes within {ttft} s for {ttft_p} % of the requests.",
         ("{f}: ttft p{ttft_p} <= {ttft} s at every of {top}, peak near {near} %",),
         "Open loop at the peak rate and closed loop with all users in flight, queue included.",
-        "Solve it with units, shorter prompts, prefix caching or chunk size.",
+        "Solve it with units, shorter prompts, prefix caching, chunk size or another model plan.",
         "changes the plan",
     ),
     Template(

@@ -279,4 +279,6 @@ def test_hypotheses_are_listed_in_order_with_what_they_cost(run: Cli) -> None:
     assert sum(h["adds"]["tokens"] for h in found["hypotheses"]) == found["total"]["tokens"] > 0
     said = run("hypotheses", "--case", "nortia", "--draft").out
     assert "shared runs counted once" in said and "H-prefix" in said
+    assert "Already doubtful: predicted to fail: 8.2 tok/s against 20 tok/s (planning)." in said
+    assert "Expected: predicted to hold: " in said
     assert run("hypotheses", "--case", "nirtia").code == 2

@@ -24,6 +24,8 @@ def print_hypotheses(found: View) -> None:
         say(f"{i}. {r.hypothesis.id}: {r.hypothesis.statement}")
         for condition in r.hypothesis.conditions:
             say(f"     {format_condition(condition)}")
+        if told := r.hypothesis.warning or r.hypothesis.expectation:
+            say(f"   {'' if r.hypothesis.warning else 'Expected: '}{told}")
         if known := found.known.get(r.hypothesis.id):
             say(f"   Known: {known}")
         say(f"   {r.reason} If rejected: {r.hypothesis.if_rejected}")

@@ -74,7 +74,7 @@ def test_4_a_5_s_level_would_hold_up_to_0_3_req_s_and_2_s_at_no_rate(state):
 
 def test_4_what_could_change_it_is_what_is_tested(shipped, state):
     h4 = verdict(state, "H4").hypothesis
-    for way in ("shorter prompts", "prefix caching", "chunk size", "units"):
+    for way in ("shorter prompts", "prefix caching", "chunk size", "another model plan", "units"):
         assert way in h4.if_rejected
     offered = {o.id for o in view(shipped, state, state.requirements, state.plan).offers if o.hinted}
     assert {"H-prefix", "H-gap"} <= offered  # the gain of prefix caching, and what long prompts cost others in chunks
