@@ -21,7 +21,9 @@ from decisions.markdown import to_markdown
 from decisions.record import Adr, Consequences, Fire, FlipCondition, Option, People, draft
 from decisions.view import apply, current
 from planner.condition_line import parse_condition
+from planner.contract import Contract
 from planner.derivation import Derivation, DerivedInput
+from planner.loads import LoadPoint
 from tests.decisions.made import NOW, SEEDS_FOUR, accepted_edits, context, nortia, observed_peak, text
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "adr-nortia.md"
@@ -255,3 +257,22 @@ def test_an_independent_reader_loses_nothing():
             *(e.says for e in adr.evidence)]  # fmt: skip
     assert [words for words in told if words not in seen] == []
     assert front(markdown)["consulted"] == list(adr.people.consulted)
+
+
+@pytest.mark.parametrize(
+    ("line", "decided", "points", "levels"),
+    [
+        ("vllm-b: ttft p95 <= 2 s at peak", ["vllm-b"], ["peak"], None),
+        ("vllm-b: ttft p95 <= 2 s at every point", ["vllm-b"], ["peak", "single"], None),
+        ("vllm-b over ollama-b: output_tok_s >= 3 x at peak", ["ollama-b", "vllm-b"], ["peak"], None),
+        ("vllm-b: goodput >= 1 req/s at peak", ["vllm-b"], ["peak"], "f" * 64),
+    ],
+)
+def test_the_block_holds_what_the_conditions_are_judged_in_and_no_more(line, decided, points, levels):
+    adr = nortia().model_copy(update={"conditions": (FlipCondition.from_line("c", line),)})
+    known = {n: LoadPoint(name=n, in_flight=8, input_tokens=100, output_tokens=50) for n in ("peak", "single")}
+    of = {c: Contract(shared={"model": "m"}) for c in ("vllm-b", "ollama-b", "sglang-b")}
+    told = to_markdown(adr, context=context(points=known, decided=of, service_levels="f" * 64))
+    told_in = yaml.safe_load(told.rsplit("```yaml\n", 1)[1].removesuffix("```\n"))["judged_in"]
+    assert (list(told_in["decided"]), list(told_in["points"])) == (decided, points)
+    assert told_in.get("service_levels") == levels
