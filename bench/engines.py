@@ -46,6 +46,10 @@ ALLOWED_ENVIRONMENT = re.compile(
     r"^(VLLM|OLLAMA|LLAMA|SGLANG|TRTLLM|TLLM|HF|TRANSFORMERS|NCCL|OMP|PYTORCH|TORCH)_\w+$"
     r"|^(CUDA|HIP|ROCR)_VISIBLE_DEVICES$|^(PREFIX_CACHING|DO_NOT_TRACK|TOKENIZERS_PARALLELISM)$"
 )
+# Of these, what makes an engine load a program, library or package by name, or talk to another address.
+REFUSED_ENVIRONMENT = re.compile(
+    r"(_PATH|_PLUGINS?|_LIBRARY|_LIBRARIES|_PACKAGE|_ENDPOINT|_SERVER|_MODULES_CACHE|_EXTENSIONS_DIR|_CONF_FILE)$|INSECURE"
+)
 OOM_PATTERN = re.compile(r"out of memory|OutOfMemoryError|oom-kill|cannot allocate memory", re.IGNORECASE)
 STOP_GRACE_S = 15.0
 CIDFILE = ".cid"
@@ -74,8 +78,8 @@ def check_allowed(launch: Launch, *, allow: bool, where: str) -> None:
             where=where, fix="Read the plan; if you trust it, add --allow-command.",
         )  # fmt: skip
     for name in launch.environment:
-        if not ALLOWED_ENVIRONMENT.match(name):
-            raise NotAllowed(f"the plan wants to set the environment variable {name}, which is not an engine's own.",
+        if not ALLOWED_ENVIRONMENT.match(name) or REFUSED_ENVIRONMENT.search(name):
+            raise NotAllowed(f"the plan wants to set the environment variable {name}, which no measurement needs.",
                              where=where, fix="Read the plan; if you trust it, add --allow-command.")  # fmt: skip
 
 

@@ -14,9 +14,13 @@ from bench.dialects import dialect
 from bench.engines import Server, check_allowed, is_emulator_command
 from bench.stage_rule import with_setting
 from bench.telemetry import family_of, memory_of
+from planner.engine_facts import server
 from planner.errors import NotAllowed, ServerError
+from planner.launch import launch as launch_of
+from planner.launch_recipes import RECIPES
 from planner.poc import Launch
 from tests.bench.helpers import free_port
+from tests.planner import launch_cases
 
 
 def launch(*command: str, **more: object) -> Launch:
@@ -53,6 +57,29 @@ def test_other_commands_need_consent(command: str) -> None:
 def test_a_plan_may_not_set_the_environment_of_the_loader(name: str) -> None:
     with pytest.raises(NotAllowed, match=f"environment variable {name}"):
         check_allowed(launch("vllm", "serve", "m", environment={name: "x"}), allow=False, where="test")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "VLLM_RUST_FRONTEND_PATH",  # with VLLM_USE_RUST_FRONTEND the program that vLLM 0.32 starts
+        "VLLM_NCCL_SO_PATH", "VLLM_LOGGING_CONFIG_PATH", "NCCL_NET_PLUGIN", "NCCL_CONF_FILE", "OMP_TOOL_LIBRARIES",
+        "SGLANG_EXTERNAL_MODEL_PACKAGE", "HF_MODULES_CACHE", "TORCH_EXTENSIONS_DIR",
+        "HF_ENDPOINT", "VLLM_USAGE_STATS_SERVER",  # would be sent the hub's token, or what the machine is
+        "VLLM_ALLOW_INSECURE_SERIALIZATION",
+    ],
+)  # fmt: skip
+def test_a_plan_may_not_name_a_program_or_an_address_through_an_engines_own_variables(name: str) -> None:
+    made = launch("vllm", "serve", "m", environment={name: "/tmp/x"})
+    with pytest.raises(NotAllowed, match=f"environment variable {name}.*--allow-command"):
+        check_allowed(made, allow=False, where="test")
+    check_allowed(made, allow=True, where="test")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_plan_may_carry_every_launch_of_ours(name: str) -> None:
+    made = launch_of(server(launch_cases.ENGINES, name), launch_cases.settings(name, "benchmark"))
+    check_allowed(made.for_plan(), allow=False, where="test")
 
 
 @pytest.mark.parametrize(
