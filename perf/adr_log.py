@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -82,7 +82,7 @@ def fill(store: Store, adrs: int) -> None:
             _write(session, adr, more)
 
 
-def _write(session: Any, adr: Adr, more: Any) -> None:
+def _write(session: Any, adr: Adr, more: Iterable[Edit]) -> None:
     session.add(AdrRow(id=adr.id, case_id=adr.case, created_at=NOW.isoformat(), created_by="Sato"))
     session.flush()
     last = None
@@ -146,10 +146,7 @@ def in_words(found: dict[str, Any]) -> str:
     """The report as lines."""
     lines = [
         f"{found['machine']}, {found['database']}: {found['adrs']:,} ADRs and a chain of {found['edits']:,} edits",
-        *(
-            f"  {name:14s} {took:7.3f} s" + (f" of {LIMITS_S[name]:g} s" if name in LIMITS_S else "")
-            for name, took in found["seconds"].items()
-        ),
+        *(f"  {name:14s} {took:7.3f} s of {LIMITS_S[name]:g} s" for name, took in found["seconds"].items()),
         f"  {found['exported']:,} files exported",
     ]
     return "\n".join([*lines, "every limit reached" if found["reached"] else "a limit was missed"])

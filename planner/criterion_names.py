@@ -28,7 +28,7 @@ CRITERION_NAMES: dict[str, str] = {
     "multimodal": "Images and audio",
     "container_images": "Container images",
 }
-_ID = re.compile(r"(?<!\S)(" + "|".join(sorted(CRITERION_NAMES, key=len, reverse=True)) + r")(?=[:,]|$)")
+_ID = re.compile(r"(?<!\S)(" + "|".join(CRITERION_NAMES) + r")(?=[:,]|$)")
 
 
 def criterion_name(id: str) -> str:
