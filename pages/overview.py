@@ -5,18 +5,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from decisions.record import Status
-from services.deployments import candidate_of
 from services.next_runs import next_runs
-from services.verdicts import judge_adr, judge_hypotheses, missing, users_served
+from services.verdicts import decision_of, headline, judge_adr, judge_hypotheses, missing
 from ui.cached import state as read_state
 from ui.cached import workspace
-from ui.charts import against_concurrency
 from ui.due_view import standing_duties
 from ui.flip_gauge import gauge
 from ui.next_words import amount_in_words
-from ui.parts import go_to, head, kind_badge, plain, state_badge
+from ui.parts import go_to, head, kind_badge, plain, short, state_badge
 from ui.quality_view import precision_notes
+from ui.results_speed import output_picture, speed_picture
 from ui.session import open_case
 from ui.text import t
 from ui.views import speed_frame
@@ -30,21 +28,11 @@ r = state.requirements
 
 head("overview", t("Where this decision stands, what would change it, and what is missing before the next meeting."))
 
-decision = next(
-    (
-        a
-        for status in (Status.ACCEPTED, Status.PROPOSED, Status.DRAFT)
-        for a in reversed(state.adrs)
-        if a.status is status
-    ),
-    None,
-)
+decision = decision_of(state)
 with st.container(border=True):
     if decision:
-        number = f"ADR-{decision.number:04d} · " if decision.number else ""
-        st.markdown(f"{state_badge(decision.status)} {number}**{plain(decision.title)}**")
-    spoken_of = candidate_of(state, decision) if decision else ""
-    st.markdown(f"## {plain(users_served(state, spoken_of).sentence)}")
+        st.markdown(f"{state_badge(decision.status)} **{plain(short(decision))}**")
+    st.markdown(f"## {plain(headline(state).sentence)}")
     if state.sizing:
         st.markdown(f"{kind_badge('planning')} {plain(state.sizing.sentence)}")
 
@@ -88,24 +76,12 @@ if r and not frame.empty:
     a, b = st.columns(2)
     with a:
         st.markdown(f"**{t('Speed per user')}**")
-        st.altair_chart(
-            against_concurrency(
-                frame[frame.metric == "user_tok_s"], y="value", y_title=t("tok/s per user (p5)"),
-                required=r.user_tok_s_promise, required_label=t("promised {x:g} tok/s", x=r.user_tok_s_promise),
-                series="series", log=True,
-            ),
-            alt=t("Speed per user against requests in flight, with the promised speed"),
-        )  # fmt: skip
+        chart, words = speed_picture(r, frame[frame.metric == "user_tok_s"])
+        st.altair_chart(chart, alt=words)
     with b:
         st.markdown(f"**{t('Total output')}**")
-        st.altair_chart(
-            against_concurrency(
-                frame[frame.metric == "output_tok_s"], y="value", y_title=t("tok/s in total"), series="series",
-                required=r.peak_users_max * r.user_tok_s_target,
-                required_label=t("needed {x:,.0f} tok/s", x=r.peak_users_max * r.user_tok_s_target),
-            ),
-            alt=t("Total output against requests in flight, with what is needed"),
-        )  # fmt: skip
+        chart, words = output_picture(r, frame[frame.metric == "output_tok_s"])
+        st.altair_chart(chart, alt=words)
     precision_notes(state)
 
 open_points = missing(state)
@@ -115,7 +91,7 @@ if not open_points:
 for sentence, url in open_points:
     go_to(url, t(sentence))
 for run in next_runs(ws, state)[:NEXT_SHOWN]:
-    ids = plain(", ".join(c.id for c in run.changes if c.could == run.could))
+    ids = plain(", ".join(dict.fromkeys(c.id for c in run.changes if c.could == run.could)))
     words = t("{run} could {could}: {ids}", run=f"**{plain(run.what)}**", could=t(run.could), ids=ids)
     st.markdown(f":material/arrow_forward: {words} :small[{amount_in_words(run)}]")
 
@@ -123,13 +99,13 @@ st.subheader(t("All cases"))
 rows = []
 for case in ws.store.cases.all():
     one = state if case.id == state.case.id else read_state(case.id)
-    newest = one.adrs[-1] if one.adrs else None
-    states = [f.state for f in judge_adr(one, newest)] if newest else []
+    stands = decision_of(one)
+    states = [f.state for f in judge_adr(one, stands)] if stands else []
     rows.append(
         {
             t("Case"): case.title,
-            t("Decision"): newest.title if newest else t("none"),
-            t("Status"): str(newest.status) if newest else "–",
+            t("Decision"): short(stands) if stands else t("none"),
+            t("Status"): t(stands.status.value) if stands else "–",
             t("Fired"): sum(s == "fired" for s in states),
             t("Near"): sum(s == "near" for s in states),
             t("Runs"): len(one.runs),

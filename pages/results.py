@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from services.verdicts import users_served
+from services.verdicts import headline
 from ui.cached import judge_today
 from ui.comparison_view import comparison_section
 from ui.parts import go_to, head, next_step, plain
@@ -32,7 +32,7 @@ if state.requirements is None or state.plan is None:
     st.stop()
 
 sources_section(state)
-st.markdown(f"#### {plain(users_served(state).sentence)}")
+st.markdown(f"#### {plain(headline(state).sentence)}")
 speed_section(state, state.requirements)
 precision_notes(state)
 rates_section(state, state.requirements)

@@ -201,14 +201,40 @@ class Users(NamedTuple):
     sentence: str
 
 
+def decision_of(state: CaseState) -> Adr | None:
+    """The decision that a case stands on: an accepted one before a proposal before a draft, the newest of them."""
+    order = (Status.ACCEPTED, Status.PROPOSED, Status.DRAFT)
+    return next((a for status in order for a in reversed(state.adrs) if a.status is status), None)
+
+
+def candidate_of(state: CaseState, adr: Adr) -> str:
+    """The candidate that an ADR chose, where the plan has it; else the plan's favourite; none without a plan."""
+    if state.plan is None:
+        return ""
+    candidates = state.plan.candidates
+    planned = {c.id: c.id for c in reversed(candidates)}
+    engines = {ENGINE_OF.get(c.engine, c.engine): c.id for c in reversed(candidates)}
+    named = next((o.candidate for o in adr.options if o.title == adr.chosen), None) or ""
+    return (engines | planned).get(named) or _favourite(state.plan)
+
+
+def _favourite(plan: Plan) -> str:
+    return next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
+
+
+def headline(state: CaseState) -> Users:
+    """How many users the candidate serves that the decision chose; the plan's favourite where nothing is drafted."""
+    decision = decision_of(state)
+    return users_served(state, candidate_of(state, decision) if decision else "")
+
+
 def users_served(state: CaseState, candidate: str = "") -> Users:
     """The largest closed load point at which a candidate (default: the favourite) keeps every service level."""
     r, plan = state.requirements, state.plan
     if r is None or plan is None:
         return Users(None, "", "No plan says yet what is measured.")
     need = f"you need {r.peak_users_min} to {r.peak_users_max}"
-    favourite = next((c.id for c in plan.candidates if c.role == "favourite"), plan.candidates[0].id)
-    one = candidate if any(c.id == candidate for c in plan.candidates) else favourite
+    one = candidate if any(c.id == candidate for c in plan.candidates) else _favourite(plan)
     levels = judge_levels(state)
     closed = sorted((p.in_flight, p.name) for p in plan.load_points if p.in_flight and p.name not in ADDED_POINTS)
     judged = [(n, levels[one, name]) for n, name in closed if (one, name) in levels]

@@ -10,6 +10,7 @@ from planner.requirements import Requirements
 from services.exporting import Drawn
 from services.verdicts import CaseState
 from ui.charts import against_concurrency, svg
+from ui.results_speed import speed_picture
 from ui.text import t
 from ui.views import speed_frame, ttft_frame
 
@@ -32,11 +33,8 @@ def _speed(state: CaseState, r: Requirements) -> Drawn | None:
     users = frame if frame.empty else frame[frame.metric == "user_tok_s"]
     if users.empty:
         return None
-    chart = against_concurrency(
-        users, y="value", y_title=t("tok/s per user (p5)"), required=r.user_tok_s_promise,
-        required_label=t("promised {x:g} tok/s", x=r.user_tok_s_promise), series="series", log=True,
-    )  # fmt: skip
-    return Drawn("speed", t("Speed per user against requests in flight, with the promised speed"), svg(chart))
+    chart, words = speed_picture(r, users)
+    return Drawn("speed", words, svg(chart))
 
 
 def _first_token(state: CaseState, r: Requirements) -> Drawn | None:

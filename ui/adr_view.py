@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from decisions.record import Adr
-from services.deployments import candidate_of, deploy
-from services.verdicts import CaseState
+from services.deployments import deploy
+from services.verdicts import CaseState, candidate_of
 from services.workspace import Workspace, now
 from ui.opinions_view import opinion_line
 from ui.parts import flash, kind_badge, plain, shown_errors

@@ -12,7 +12,7 @@ from services.comparison import comparison, pairs
 from services.next_runs import next_runs
 from services.quality import precision_warnings
 from services.results import RateCapacity, rate_capacity, results_of, theory_of, with_ttft_counted
-from services.verdicts import case_state, judge_adr, judge_hypotheses, users_served
+from services.verdicts import case_state, headline, judge_adr, judge_hypotheses
 from services.workspace import Workspace
 from ui.command import BAD_INPUT, BY, CASE, FAILS, JSON, OK, Command, fired, required
 from ui.comparison_terminal import COMPARE_EXAMPLE, comparison_json, print_comparison
@@ -62,7 +62,7 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
     warnings, runs = precision_warnings(state), next_runs(ws, state)
     if args.json:
         as_json({
-            "users": users_served(state)._asdict(),
+            "users": headline(state)._asdict(),
             "hypotheses": [{"id": id, "sentence": v.sentence, **v.model_dump(mode="json")} for id, v in judged],
             "flip_conditions": [{"adr": adr, "condition": f.condition, "state": f.state.value, "sentence": f.sentence}
                                 for adr, f in flips],
@@ -70,7 +70,7 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
             "measure_next": next_json(runs),
         })  # fmt: skip
     else:
-        say(users_served(state).sentence)
+        say(headline(state).sentence)
         rows = [(id, v.state.value, v.kind.value if v.kind else "", v.sentence) for id, v in judged]
         table("Hypotheses", ("id", "state", "known by", "sentence"), rows)
         table("Flip conditions", ("adr", "condition", "state", "sentence"),

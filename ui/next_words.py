@@ -17,7 +17,7 @@ def next_rows(runs: tuple[Next, ...], first: int = 1) -> pd.DataFrame:
                 t("Run"): run.what + ("" if run.in_plan else f" ({t('not in the plan yet')})"),
                 t("How much"): amount_in_words(run) or "–",
                 t("Could"): t(run.could),
-                t("For"): ", ".join(f"{c.id} ({t(c.state)})" for c in run.changes),
+                t("For"): ", ".join(dict.fromkeys(f"{c.id} ({t(c.state)})" for c in run.changes)),
                 t("Then"): consequence(run),
             }
             for i, run in enumerate(runs, first)

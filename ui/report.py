@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from services.next_runs import next_runs
 from services.quality import precision_warnings
-from services.verdicts import CaseState, Users, judge_hypotheses, users_served
+from services.verdicts import CaseState, Users, headline, judge_hypotheses, users_served
 from services.workspace import Workspace
 from ui.next_words import next_rows
 from ui.report_evidence import evidence_section, findings_section, hashes_section, reading_section
@@ -28,7 +28,7 @@ from ui.views import SEEN, other_loads
 
 def report_of(ws: Workspace, state: CaseState) -> Report:
     """The report of a case as it stands; the same state makes the same report."""
-    asked = users_served(state)
+    asked = headline(state)
     parts = (
         question_section(ws, state),
         ran_section(state),
@@ -68,9 +68,9 @@ def _in_short(state: CaseState) -> tuple[Block, ...]:
     found: list[Block] = [Paragraph(finding, tone="warning") for finding in state.findings]
     if state.requirements is None or state.plan is None:
         return (*found, Paragraph(t("There is no plan yet, so there is nothing to judge.")))
-    headline = users_served(state)
+    said = headline(state)
     others = (users_served(state, c.id) for c in state.plan.candidates)
-    found += [Paragraph(o.sentence, marked(o.kind)) for o in others if o != headline]
+    found += [Paragraph(o.sentence, marked(o.kind)) for o in others if o != said]
     found += [Paragraph(warning, tone="warning") for warning in precision_warnings(state)]
     found += _hypotheses(state)
     if state.plan_is_stale:

@@ -105,7 +105,9 @@ def test_the_limit_that_would_hold_stands_beside_the_one_that_does_not(nortia: S
 def test_two_cores_says_who_is_served_how_that_is_known_and_what_differs(two_cores: SimpleNamespace) -> None:
     report, said = two_cores.report, two_cores.page.text
     assert report.headline.marks == (Mark("measured"),)
-    assert report.headline.text == "4 simultaneous users get the promise on one unit (vllm, measured); you need 4 to 8."
+    # Of whom the draft chose; the other candidate is told below.
+    assert "get the promise on one unit (llama-server, measured); you need 4 to 8." in report.headline.text
+    assert "on one unit (vllm, measured); you need 4 to 8." in said
     assert (
         "vllm against llama-server: comparable with a declared difference: weight_format: safetensors -> gguf." in said
     )
