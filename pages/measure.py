@@ -30,10 +30,13 @@ for finding in state.findings:
 told()
 measure_here.running(ws, state)
 
+if st.session_state.get("way") not in WAYS:
+    linked = st.query_params.get("way")
+    st.session_state["way"] = linked if linked in WAYS else "here"
 way = st.segmented_control(
-    t("Way in"), list(WAYS), default="here", format_func=lambda w: WAYS[w][0], key="way", required=True,
-    bind="query-params", label_visibility="collapsed",
-)  # fmt: skip
+    t("Way in"), list(WAYS), format_func=lambda w: WAYS[w][0], key="way", required=True, label_visibility="collapsed"
+)
+st.query_params["way"] = way  # not bound by `bind`: that writes the words into the address, another language's too
 _, section, needs_plan = WAYS[way]
 if needs_plan and (state.plan is None or state.stored_plan is None):
     go_to("poc-plan", t("There is no plan to measure yet. Make it first:"))

@@ -8,24 +8,14 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
+from ui.limit_lines import clear_place, limit_line
 from ui.palette import DASHES, KIND_COLOURS, OTHER_COLOURS, REQUIRED_COLOUR, colours
 from ui.text import t
 
 HEIGHT = 340
 SMALL_HEIGHT = 280
 STRIP_HEIGHT = 120  # legend and axis included
-
-
-def rule(value: float, label: str) -> alt.LayerChart:
-    """A required value as a red line across the chart, with its words at the right end."""
-    frame = pd.DataFrame({"value": [value], "label": [label]})
-    line = alt.Chart(frame).mark_rule(color=REQUIRED_COLOUR, strokeWidth=1.5).encode(y="value:Q")
-    text = (
-        alt.Chart(frame)
-        .mark_text(align="right", baseline="bottom", dx=-4, dy=-2, color=REQUIRED_COLOUR, fontSize=12)
-        .encode(y="value:Q", x=alt.value("width"), text="label:N")
-    )
-    return alt.layer(line, text)
+LEGEND_CHARACTERS = 54  # a row of a legend on half a page, its symbols counted as 4
 
 
 def _concurrency_axis(title: str) -> alt.X:
@@ -39,6 +29,15 @@ def _log_axis(field: str, title: str, values: pd.Series) -> alt.Y:
     ticks = [step * 10.0**power for power in powers for step in ((1, 2, 5) if len(powers) <= 3 else (1,))]
     axis = alt.Axis(values=ticks, format=",~g")
     return alt.Y(field, title=title, scale=alt.Scale(type="log"), axis=axis)
+
+
+def _legend(names: Sequence[str]) -> alt.Legend:
+    """A legend of a few close rows: what it takes is taken from the plot."""
+    columns = max(2, LEGEND_CHARACTERS // (4 + max(map(len, names), default=0)))
+    return alt.Legend(
+        orient="top", columns=columns, labelLimit=240, symbolType="circle", symbolOpacity=1, symbolSize=90,
+        labelFontSize=12, padding=0, rowPadding=3, columnPadding=12, offset=10,
+    )  # fmt: skip
 
 
 def _value_axis(field: str, title: str, values: pd.Series, *, log: bool, share: bool) -> alt.Y:
@@ -59,7 +58,8 @@ def against_concurrency(
     x = _concurrency_axis(t("Requests in flight (log scale)"))
     layers = series_layers(frame, x, t("In flight"), y, y_title, series, log=log, among=among)
     if required is not None:
-        layers.append(rule(required, required_label))
+        place = clear_place(required, required_label, frame, "batch", y, series, log_x=True, log_y=log, among=among)
+        layers.append(limit_line(required, required_label, place))
     return alt.layer(*layers).properties(height=HEIGHT)
 
 
@@ -87,7 +87,7 @@ def series_layers(
             f"{series}:N",
             title=None,
             scale=scale,
-            legend=alt.Legend(orient="top", columns=2, labelLimit=240, symbolType="circle", symbolOpacity=1),
+            legend=_legend(present),
         ),
         tooltip=tooltip,
     )

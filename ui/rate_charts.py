@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from ui.charts import HEIGHT, rule, series_layers
+from ui.charts import HEIGHT, series_layers
+from ui.limit_lines import clear_place, limit_line
 from ui.palette import KNEE_COLOUR
 from ui.text import t
 
@@ -23,7 +24,9 @@ def against_rate(
     x = alt.X("rate:Q", title=t("Requests per second offered"), scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
     layers = series_layers(frame, x, t("Requests per second offered"), "value", y_title, "series", log=log,
                             share=share)  # fmt: skip
-    layers += [rule(value, label) for value, label in levels]
+    for value, label in levels:
+        place = clear_place(value, label, frame, "rate", "value", "series", log_y=log)
+        layers.append(limit_line(value, label, place))
     end = frame["rate"].max()
     layers += [_upright(value, label, leftwards=value > end / 2) for value, label in knees]
     return alt.layer(*layers).properties(height=HEIGHT)
