@@ -34,12 +34,12 @@ def edited_conditions(adr: Adr, key: str) -> list[dict[str, object]]:
         key=f"flips-{key}", num_rows="delete", hide_index=True, disabled=["id"], row_height=56,
         column_config={
             "id": st.column_config.TextColumn(t("Id"), width="medium"),
-            "line": st.column_config.TextColumn(t("Condition, or what is judged by hand"), width="medium"),
+            "line": st.column_config.TextColumn(t("Condition, or what is judged by hand"), width="large"),
             "fires_when": st.column_config.SelectboxColumn(
-                t("Fires when it"), options=["holds", "fails"], required=True, width="small"
+                t("Fires when it"), options=["holds", "fails"], required=True, width=140
             ),
             "near_percent": st.column_config.NumberColumn(
-                t("Near, %"), min_value=0.0, max_value=NEAR_MOST_PERCENT, format="%g", width="small",
+                t("Near, %"), min_value=0.0, max_value=NEAR_MOST_PERCENT, format="%g", width=110,
                 help=t("Within this share of the limit it is shown as near, before it fires."),
             ),
             "owner": st.column_config.TextColumn(t("Owner")),
@@ -154,7 +154,7 @@ def _fields(adr: Adr, begun: _Begun) -> FlipCondition | None:
 def _shown(ws: Workspace, state: CaseState, adr: Adr, added: FlipCondition) -> None:
     """What the evidence of today says about it."""
     seen = preview(ws, state, adr, added)
-    st.markdown(f"{t('Today')}: {state_badge(seen.state)} {judged(seen)}")
+    st.markdown(f"{t('Today')}: {state_badge(seen.state)} {judged(seen.sentence, seen.state)}")
     gauge(seen)
     side = "" if added.manual else f" · {t('fires when it {side}', side=t(added.fires_when))}"
     st.markdown(f"{condition_words(added)}{side} · {t('Then')}: {plain(added.consequence) or '–'}")

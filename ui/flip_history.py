@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import altair as alt
@@ -15,13 +15,14 @@ from db.verdicts import Cause, Judged
 from decisions.record import Adr
 from services.workspace import Workspace, now
 from ui.palette import STATE_COLOURS
-from ui.parts import plain, state_badge
+from ui.parts import judged, plain, state_badge
 from ui.run_link import ANCHOR
 from ui.text import t
-from ui.words import metrics_in_words
 
 NEWEST = 20
+RUNS_NAMED = 3  # of those that came in at once
 ROW_PX = 34
+LONG = timedelta(days=7)  # a time axis of so much names days, a shorter one hours
 
 
 class Step(NamedTuple):
@@ -66,7 +67,7 @@ def _lines(steps: Sequence[Step]) -> alt.LayerChart:
     frame = pd.DataFrame(
         {
             "condition": s.judged.condition, "state": t(s.judged.state), "from": s.judged.at, "until": s.until,
-            "why": s.judged.cause.says, "sentence": s.judged.sentence,
+            "since": f"{s.judged.at:%Y-%m-%d %H:%M} UTC", "why": s.judged.cause.says, "sentence": s.judged.sentence,
         }
         for s in steps
     )  # fmt: skip
@@ -78,13 +79,16 @@ def _lines(steps: Sequence[Step]) -> alt.LayerChart:
         tooltip=[
             alt.Tooltip("condition:N", title=t("Condition")),
             alt.Tooltip("state:N", title=t("State")),
-            alt.Tooltip("from:T", title=t("Since"), format="%Y-%m-%d %H:%M"),
+            alt.Tooltip("since:N", title=t("Since")),
             alt.Tooltip("why:N", title=t("Because")),
             alt.Tooltip("sentence:N", title=t("Verdict")),
         ],
     )
-    bars = base.mark_bar(height=9, cornerRadius=2).encode(x=alt.X("from:T", title=None), x2="until:T")
-    changes = base.mark_point(filled=True, size=70, opacity=1).encode(x="from:T")
+    span = max(s.until for s in steps) - min(s.judged.at for s in steps)
+    axis = alt.Axis(format="%Y-%m-%d" if span >= LONG else "%m-%d %H:%M", labelOverlap=True, tickCount=6)
+    x = alt.X("from:T", title=t("Time (UTC)"), scale=alt.Scale(type="utc"), axis=axis)
+    bars = base.mark_bar(height=9, cornerRadius=2).encode(x=x, x2="until:T")
+    changes = base.mark_point(filled=True, size=70, opacity=1).encode(x=x)
     return alt.layer(bars, changes).properties(height=alt.Step(ROW_PX))
 
 
@@ -95,15 +99,17 @@ def _told(steps: Sequence[Step], slug: str, runs: dict[str, Run]) -> None:
         late = f" :red[{t('overdue')}]" if j.overdue else ""
         because = "".join(_because(j.cause, slug, runs))
         st.markdown(f"- {j.at:%Y-%m-%d %H:%M} UTC · **{plain(j.condition)}** {change or state_badge(j.state)}{late}"
-                    f"{because}  \n  :small[{plain(metrics_in_words(j.sentence))}]")  # fmt: skip
+                    f"{because}  \n  :small[{judged(j.sentence, j.state)}]")  # fmt: skip
 
 
 def _because(cause: Cause, slug: str, runs: dict[str, Run]) -> Iterator[str]:
     if cause.says:
         yield " · " + t("because {why}", why=plain(cause.says))
-    linked = [_link(sha256, slug, runs.get(sha256)) for sha256 in cause.runs]
+    linked = [_link(sha256, slug, runs.get(sha256)) for sha256 in cause.runs[:RUNS_NAMED]]
     if linked:
         yield f": {', '.join(linked)}"
+    if more := cause.runs[RUNS_NAMED:]:
+        yield " " + t("and {n} more", n=len(more))
 
 
 def _link(sha256: str, slug: str, run: Run | None) -> str:

@@ -30,7 +30,7 @@ def conditions_today(ws: Workspace, of_case: CaseState, adr: Adr, flips: Sequenc
         flip = adr.condition(v.condition)
         with st.container(border=True):
             st.markdown(f"{state_badge(v.state)} **{plain(v.condition)}** {condition_words(flip)}")
-            st.markdown(judged(v))
+            st.markdown(judged(v.sentence, v.state))
             gauge(v)
             st.caption(_duties(flip, overdue=v.overdue))
             if stands:

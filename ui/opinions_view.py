@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from decisions.record import Adr, Opinion, Status
+from planner.frozen import sha256_of
 from services.opinions import answer_objection, approve, object_to, withdraw
 from services.workspace import Workspace
 from ui.parts import flash, plain, shown_errors
@@ -31,7 +32,9 @@ def opinions(ws: Workspace, adr: Adr) -> None:
     waiting = [o.author for o in adr.opinions if o.stands_in_the_way]
     said_before = author() in {o.author for o in adr.opinions}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        reason = st.text_input(t("Reason, or answer"), key=f"opinion-{adr.id}", width=360)
+        # Empty again once something is said.
+        said = sha256_of([o.model_dump(mode="json") for o in adr.opinions])[:8]
+        reason = st.text_input(t("Reason, or answer"), key=f"opinion-{adr.id}-{said}", width=360)
         actions = [
             (t("Approve"), ":material/thumb_up:", lambda name: approve(ws, adr.id, name, reason)),
             (t("Object"), ":material/front_hand:", lambda name: object_to(ws, adr.id, name, reason)),

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from decisions.flips import FlipVerdict
 from decisions.record import Adr
 from planner.derivation import Derivation
 from planner.errors import FliplineError
@@ -106,9 +105,9 @@ def go_to(url: str, sentence: str) -> None:
         st.page_link(page.file, label=t(page.title), icon=page.icon)
 
 
-def judged(verdict: FlipVerdict) -> str:
+def judged(sentence: str, state: str) -> str:
     """The sentence of a flip condition beside its badge, which says the state already."""
-    return plain(metrics_in_words(verdict.sentence.removeprefix(f"{verdict.state.value.capitalize()}. ")))
+    return plain(metrics_in_words(sentence.removeprefix(f"{state.capitalize()}. ")))
 
 
 @contextmanager

@@ -224,11 +224,16 @@ def kv_spread(state: CaseState) -> list[str]:
     found: dict[tuple[str, str], list[float]] = {}
     for e in _seen(state, ("kv_capacity_tokens",)):
         found.setdefault((e.candidate or "", e.kind.value), []).append(e.value)
+    same, apart = (
+        t("{who} ({kind}): {low:,.0f} tokens at every start ({n})"),
+        t("{who} ({kind}): {low:,.0f} to {high:,.0f} tokens over {n} starts"),
+    )
     return [
-        t("{who} ({kind}): {low:,.0f} to {high:,.0f} tokens over {n} starts", who=who, kind=t(kind), low=min(values),
-          high=max(values), n=len(values))
+        (same if min(values) == max(values) else apart).format(
+            who=who, kind=t(kind), low=min(values), high=max(values), n=len(values)
+        )
         for (who, kind), values in sorted(found.items())
-    ]  # fmt: skip
+    ]
 
 
 def foreign_frame(seen: Seen) -> pd.DataFrame:
