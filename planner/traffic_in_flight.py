@@ -6,6 +6,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 from pydantic import Field
 
@@ -58,7 +59,9 @@ def in_flight(
     known = sum(map(math.isfinite, took_s)) if took_s is not None else 0
     if latency is None and known < len(at_s):
         return None
-    ends = sorted(map(float.__add__, at_s, _durations(took_s, output_tokens, latency)))
+    # Where a clock of whole seconds lets a request end as it came, it was there at that moment all the same.
+    stated = map(float.__add__, at_s, _durations(took_s, output_tokens, latency))
+    ends = sorted(map(max, stated, map(math.nextafter, at_s, repeat(math.inf))))
     levels = array("q", _levels(at_s, ends))
     span = at_s[-1]
     inside = math.fsum(min(e, span) for e in ends) - math.fsum(at_s)

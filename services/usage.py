@@ -133,7 +133,9 @@ def _usage_of_requests(
         raise InputError("some times state their zone and some do not.", where=where, fix="State it in every row.")
     if not spans:
         return ()
-    events = sorted([(s, 1) for s, _ in spans] + [(e, -1) for _, e in spans])
+    # A request that ends as it came, by a clock of whole seconds, was there at that moment all the same.
+    moment = timedelta(microseconds=1)
+    events = sorted([(s, 1) for s, _ in spans] + [(max(e, s + moment), -1) for s, e in spans])
     steps: dict[date, list[int]] = {}
     for at, step in events:
         steps.setdefault(at.date(), []).append(step)

@@ -57,6 +57,12 @@ def test_a_request_that_ends_when_another_comes_does_not_overlap_it() -> None:
     assert found and found.peak == 1
 
 
+def test_a_request_shorter_than_the_clock_tells_was_there_all_the_same() -> None:
+    # In whole seconds: one of five seconds, one within its third, and one after both.
+    found = in_flight(array("d", [0, 3, 9]), array("d", [5, 0, 0]), array("q", [1] * 3), None, 60.0, 0.0)
+    assert found and (found.peak, found.daily) == (2, (2,))
+
+
 def test_what_the_log_does_not_say_is_taken_from_the_stated_latency() -> None:
     assert LatencyModel(first_s=2, tok_s=25).seconds(50) == 4.0
     tokens, took = array("q", [50, 50]), array("d", [math.nan, 1.0])

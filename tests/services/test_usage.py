@@ -104,6 +104,12 @@ def test_requests_are_counted_into_daily_peaks():
     ]
 
 
+def test_a_request_shorter_than_the_clock_tells_was_there_all_the_same():
+    # In whole seconds: one of five seconds, and one within its third.
+    text = "start,end\n2026-09-01T10:00:00,2026-09-01T10:00:05\n2026-09-01T10:00:03,2026-09-01T10:00:03\n"
+    assert [u.peak_in_flight for u in read_usage(text)] == [2]
+
+
 def test_requests_of_two_zones_overlap_where_they_did():
     # 08:35+09:00 is 23:35Z: the second begins while the first runs, both on the first day.
     text = "start,end\n2026-09-01T23:30:00+00:00,2026-09-01T23:50:00+00:00\n" \
