@@ -6,6 +6,7 @@ catalogue of facts does not say: one class per engine that deviates, and how a r
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import cache
@@ -151,10 +152,12 @@ def _lines(page: str, name: str) -> list[str]:
 
 
 def _number(text: str) -> float | None:
+    """A sample; NaN and infinity, which the format allows, say nothing that can be kept."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
 
 
 def _first(page: str, names: list[str], *, average: bool) -> float | None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from bundle.manifest import Figure
 from bundle.run_data import RepeatData, RunData
 from planner.conditions import Evidence, Kind
+from planner.errors import BundleError
+from planner.faults import first_fault
 from planner.loads import LoadPoint
 from planner.metrics import METRICS
 
 
 class EvidenceMaker:
-    """Fills in what all evidence of one bundle shares."""
+    """Fills in what all evidence of one bundle shares; raises BundleError for a figure that cannot be."""
 
     def __init__(self, run: RunData) -> None:
         m = run.manifest
@@ -42,14 +46,14 @@ class EvidenceMaker:
                 "spoiled_by": tuple(str(f) for f in data.findings if f.spoils(metric)),
                 "note": "; ".join(str(f) for f in data.findings if not f.rule.spoils),
             }
-        return Evidence.model_validate(
+        return self._valid(
             {"id": key, "metric": metric, "statistic": statistic, "value": value, "unit": METRICS[metric].unit}
             | self._common | where | more
         )  # fmt: skip
 
     def figure(self, f: Figure, point: LoadPoint, note: str) -> Evidence:
         """A figure that a foreign tool had computed."""
-        return Evidence.model_validate(
+        return self._valid(
             {
                 "id": f"{self._id}/{point.name}/{f.repeat}/{f.metric}/{f.statistic}", "metric": f.metric,
                 "statistic": f.statistic, "value": f.value, "unit": METRICS[f.metric].unit, "n": f.n,
@@ -57,3 +61,11 @@ class EvidenceMaker:
                 "spoiled_by": f.spoiled_by, "note": note,
             } | self._common | {"kind": f.kind}
         )  # fmt: skip
+
+    def _valid(self, fields: dict[str, object]) -> Evidence:
+        """Raises BundleError for a figure that cannot be, such as a rate out of counters that run over."""
+        try:
+            return Evidence.model_validate(fields)
+        except ValidationError as e:
+            raise BundleError(f"{fields['metric']} {fields['statistic']} cannot be: {first_fault(e)}", where=self._id,
+                              fix="Use the original bundle.") from None  # fmt: skip

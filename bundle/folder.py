@@ -6,12 +6,18 @@ import hashlib
 import lzma
 import zipfile
 import zlib
-from datetime import datetime
-from pathlib import Path
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 
 from bundle.manifest import MANIFEST, Manifest
 from bundle.migrate import read_manifest
 from planner.errors import BundleError
+
+MOST_MEMBERS = 100_000  # of an archive
+# A bundle is Parquet, which hardly shrinks, and logs, which shrink twenty times. Small archives are let pass.
+LARGEST_RATIO, SMALL_BYTES = 100, 256 * 2**20
+LONGEST_NAME = 200
 
 
 def file_sha256(path: Path) -> str:
@@ -46,6 +52,9 @@ def open_bundle(folder: Path) -> Manifest:
     manifest = read_manifest(path.read_bytes(), str(folder))
     _fits_together(manifest, str(folder))
     for name, expected in manifest.files.items():
+        if not name.isprintable() or any(len(part.encode()) > 255 for part in PurePosixPath(name).parts):
+            raise BundleError(f"{name[:80]!r} cannot be the name of a file.", where=str(folder),
+                              fix="Use the original bundle.")  # fmt: skip
         file = folder / name
         if not file.resolve().is_relative_to(folder.resolve()):
             raise BundleError(f"{name} points outside the bundle.", where=str(folder))
@@ -57,8 +66,16 @@ def open_bundle(folder: Path) -> Manifest:
 
 
 def _fits_together(m: Manifest, where: str) -> None:
-    """What a manifest names is in it: load points among its points, files with a hash; and its times are times."""
+    """What a manifest names is in it, once: load points among its points, files with a hash; its times are times."""
     points = {p.name for p in m.points}
+    for what, names in (("point", [p.name for p in m.points]),
+                        ("repeat", [f"{r.load_point} {r.repeat}" for r in m.repeats])):  # fmt: skip
+        twice = next((name for name, n in Counter(names).items() if n > 1), None)
+        if twice:
+            raise BundleError(f"{what} {twice} stands twice.", where=where, fix="Use the original bundle.")
+    if not m.candidate.isprintable() or len(m.candidate) > LONGEST_NAME:
+        raise BundleError(f"{m.candidate[:80]!r} cannot be the name of a candidate.", where=where,
+                          fix="Use the original bundle.")  # fmt: skip
     for what, named in (("repeat", m.repeats), ("figure", m.figures)):
         for item in named:
             if item.load_point not in points:
@@ -77,9 +94,9 @@ def _fits_together(m: Manifest, where: str) -> None:
 def _moment(text: str) -> datetime | None:
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        return at.astimezone(UTC) if at.tzinfo else None
+    except (ValueError, OverflowError):  # the first and the last day of the calendar have no UTC everywhere
         return None
-    return at if at.tzinfo else None
 
 
 def bundle_sha256(folder: Path) -> str:
@@ -95,11 +112,13 @@ def find_bundles(root: Path) -> list[Path]:
 def unpack(archive: Path, target: Path) -> list[Path]:
     """Unpack a .zip of one or more bundles and return their folders.
 
-    Raises BundleError for something that is no zip, a damaged or encrypted one, or a member that would land outside.
+    Raises BundleError for something that is no zip, a damaged or encrypted one, one that unpacks to far more than any
+    bundle does, or a member that would land outside.
     """
     way_out = "Zip the folder that bench wrote."
     try:
         with zipfile.ZipFile(archive) as z:
+            _must_be_of_a_size(z, archive)
             for info in z.infolist():
                 if not (target / info.filename).resolve().is_relative_to(target.resolve()):
                     raise BundleError(f"{info.filename} points outside the archive.", where=archive.name)
@@ -115,10 +134,23 @@ def unpack(archive: Path, target: Path) -> list[Path]:
         raise BundleError("is encrypted.", where=archive.name, fix="Zip it without a password.") from None
     except OSError as e:
         raise BundleError(f"cannot be unpacked: {e.strerror or e}.", where=archive.name, fix=way_out) from None
+    except ValueError:
+        raise BundleError("holds a file whose name cannot be read.", where=archive.name, fix=way_out) from None
     found = find_bundles(target)
     if not found:
         raise BundleError("holds no bundle.", where=archive.name, fix=way_out)
     return found
+
+
+def _must_be_of_a_size(z: zipfile.ZipFile, archive: Path) -> None:
+    """Refuse what would fill the disk; a member gives no more bytes than it states, or it is damaged."""
+    members, size = z.infolist(), archive.stat().st_size
+    unpacked = sum(info.file_size for info in members)
+    if len(members) > MOST_MEMBERS:
+        raise BundleError(f"holds {len(members):,} files.", where=archive.name, fix="Zip bundles alone.")
+    if unpacked > max(SMALL_BYTES, LARGEST_RATIO * size):
+        raise BundleError(f"would unpack from {size / 1e6:,.1f} to {unpacked / 1e6:,.0f} MB, which no bundle does.",
+                          where=archive.name, fix="Zip the folder that bench wrote.")  # fmt: skip
 
 
 def pack(folders: list[Path], archive: Path) -> None:

@@ -13,6 +13,8 @@ from planner.loads import LoadPoint
 
 BUNDLE_SCHEMA = 2
 MANIFEST = "manifest.json"
+MOST_TIMES = 1_000_000  # starts of a candidate, repeats of a point
+LARGEST = 2**53  # the largest count that JSON's readers agree on
 RunKind = Literal[Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED]
 
 
@@ -23,14 +25,14 @@ class EngineStart(Frozen):
     url: str
     attached: bool = False
     started: bool
-    startup_s: float | None = None
+    startup_s: float | None = Field(default=None, ge=0)
     exit_code: int | None = None
     error: str = ""
     oom: int = 0
     restarts: int = 0
     log_file: str | None = None
     version_reported: str | None = None
-    kv_capacity_tokens: int | None = None
+    kv_capacity_tokens: int | None = Field(default=None, ge=0, le=LARGEST)
 
 
 class Warmup(Frozen):
@@ -45,7 +47,7 @@ class Repeat(Frozen):
     """One pass over one load point; times in the records are seconds after `t0_unix_s`."""
 
     load_point: str
-    repeat: int
+    repeat: int = Field(ge=1, le=MOST_TIMES)
     t0_unix_s: float
     duration_s: float
     scheduled: int
@@ -82,11 +84,11 @@ class Figure(Frozen):
     """
 
     load_point: str
-    repeat: int = 1
+    repeat: int = Field(default=1, ge=1, le=MOST_TIMES)
     metric: str
     statistic: str = "value"
     value: float
-    n: int | None = None
+    n: int | None = Field(default=None, ge=0, le=LARGEST)
     theirs: str
     remark: str = ""
     kind: Literal[Kind.IMPORTED, Kind.ENGINE_ALONE] = Kind.IMPORTED
@@ -133,7 +135,7 @@ class Manifest(Frozen):
     role: str = ""
     engine: str
     stage: str
-    start: int = Field(ge=1)
+    start: int = Field(ge=1, le=MOST_TIMES)
     created_at: str
     finished_at: str
     spent_s: float | None = None

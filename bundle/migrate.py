@@ -43,6 +43,7 @@ def read_manifest(body: bytes | str, where: str) -> Manifest:
     """
     try:
         raw = json.loads(body)
+        json.dumps(raw, ensure_ascii=False).encode()  # half a surrogate pair is text that nobody can store or print
         version = raw.get("schema_version", 1)
         if isinstance(version, int) and version > BUNDLE_SCHEMA:
             raise SchemaTooNew(f"bundle schema {version} is newer than {BUNDLE_SCHEMA}.", where=where,
@@ -51,7 +52,7 @@ def read_manifest(body: bytes | str, where: str) -> Manifest:
             version += 1
             raw = step(raw) | {"schema_version": version}
         return Manifest.model_validate(raw)
-    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError, TypeError, RecursionError) as e:
-        raise BundleError(f"manifest.json is not readable: {e}.", where=where) from None
     except ValidationError as e:
         raise BundleError(f"manifest.json: {first_fault(e)}", where=where) from None
+    except (ValueError, AttributeError, TypeError, RecursionError) as e:
+        raise BundleError(f"manifest.json is not readable: {e}.", where=where, fix="Use the original bundle.") from None

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bundle.plausible import must_be_possible, must_fit
 from planner.errors import BundleError
 
 Outcome = Literal["ok", "failed", "undetermined"]
@@ -118,26 +119,35 @@ def read_telemetry(path: Path) -> list[Sample]:
 
 def _read(path: Path, schema: pa.Schema, optional: Sequence[str] = ()) -> list[dict[str, Any]]:
     try:
-        table = pq.read_table(path, memory_map=False)
+        with pq.ParquetFile(path) as file:
+            must_fit(file.metadata, path)
+            table = file.read()
     except FileNotFoundError:
         raise BundleError("the file is missing.", where=str(path), fix="Copy the bundle again, whole.") from None
-    except (OSError, pa.ArrowInvalid) as e:
+    except (OSError, pa.ArrowException) as e:
         raise BundleError(f"is not a readable table: {e}.", where=str(path)) from None
     known = [n for n in schema.names if n in table.column_names]
     missing = [n for n in schema.names if n not in known and n not in optional]
     if missing:
         raise BundleError(f"column {missing[0]!r} is missing.", where=str(path))
+    twice = next((n for n in known if table.column_names.count(n) > 1), None)
+    if twice:
+        raise BundleError(f"column {twice!r} stands twice.", where=str(path), fix="Use the original bundle.")
     empty = next((n for n in known if n not in MAY_BE_EMPTY and table[n].null_count), None)
     if empty:
         raise BundleError(f"column {empty!r} has empty cells.", where=str(path), fix="Use the original bundle.")
     columns = {n: _cast(table[n], schema.field(n), path) for n in known}
-    rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
+    must_be_possible(columns, path)
+    try:
+        rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
+    except UnicodeDecodeError:
+        raise BundleError("holds text that is not UTF-8.", where=str(path), fix="Use the original bundle.") from None
     return rows
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field, path: Path) -> pa.ChunkedArray:
     try:
         return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except pa.ArrowException:
         raise BundleError(f"column {field.name!r} holds {column.type}, not {field.type}.", where=str(path),
                           fix="Use the original bundle.") from None  # fmt: skip

@@ -60,7 +60,7 @@ def _keep(ws: Workspace, folder: Path, sha256: str) -> Path:
         return target
     scratch = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=ws.runs))
     try:
-        shutil.copytree(folder, scratch / "new")
+        _copy_sealed(folder, scratch / "new")
         if stood and not _is_whole(target, sha256):
             target.rename(scratch / "damaged")
         (scratch / "new").rename(target)
@@ -73,6 +73,14 @@ def _keep(ws: Workspace, folder: Path, sha256: str) -> Path:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return target
+
+
+def _copy_sealed(folder: Path, target: Path) -> None:
+    """Copy what the seal covers; what else lies there, or where a link leads, was not looked at."""
+    for name in (MANIFEST, *open_bundle(folder).files):
+        file = target / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / name, file)
 
 
 def _is_whole(folder: Path, sha256: str) -> bool:

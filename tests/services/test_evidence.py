@@ -283,3 +283,14 @@ def test_a_new_threshold_is_counted_once_and_found_by_the_next_process(shipped, 
     monkeypatch.setattr("services.recounts.read_kept", never)
     assert first_verdict(again).state is State.HOLDS
     again.store.close()
+
+
+def test_only_what_is_sealed_is_kept_of_a_folder(shipped, tmp_path):
+    folder = bundle(tmp_path / "b")
+    (tmp_path / "elsewhere").write_text("not part of the bundle")
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(folder / "pipe")  # nothing would ever come out of it
+    run = take_in(shipped, shipped.store.cases.get("nortia").id, folder, "Kim").run
+    assert sorted(p.name for p in (shipped.runs / run.path).rglob("*")) == [
+        "manifest.json", "r1.parquet", "records", "telemetry.parquet",
+    ]  # fmt: skip
