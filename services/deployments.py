@@ -5,20 +5,11 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 from db.verdicts import Cause
-from decisions.record import Adr, Deployment
+from decisions.record import Deployment
 from planner.errors import InputError, UnknownName
 from services.rejudging import rejudge
-from services.verdicts import ENGINE_OF, CaseState, case_state
+from services.verdicts import case_state
 from services.workspace import Workspace, now, signed_by
-
-
-def candidate_of(state: CaseState, adr: Adr) -> str:
-    """The candidate that an ADR chose, where the plan has it; else the plan's first, else none."""
-    candidates = state.plan.candidates if state.plan else ()
-    planned = {c.id: c.id for c in reversed(candidates)}
-    engines = {ENGINE_OF.get(c.engine, c.engine): c.id for c in reversed(candidates)}
-    named = next((o.candidate for o in adr.options if o.title == adr.chosen), None) or ""
-    return (engines | planned).get(named) or (candidates[0].id if candidates else "")
 
 
 def deploy(
