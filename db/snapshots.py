@@ -37,5 +37,6 @@ class SnapshotStore:
         with self._database.read() as session:
             row = session.get(SnapshotRow, sha256)
             if row is None:
-                raise UnknownName.from_known("snapshot", sha256, session.exec(select(SnapshotRow.sha256)))
+                raise UnknownName(f"the bytes {sha256[:12]} are not in this log.", where="snapshot",
+                                  fix="They come with a log as JSON, not with Markdown.")  # fmt: skip
             return row.body

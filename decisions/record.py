@@ -138,7 +138,7 @@ class EvidenceRef(Frozen):
     says: str = ""
 
 
-SnapshotKind = Literal["requirements", "score", "plan", "evidence", "verdicts", "catalogue", "made_with"]
+SnapshotKind = Literal["requirements", "score", "plan", "evidence", "contracts", "verdicts", "catalogue", "made_with"]
 
 
 class SnapshotRef(Frozen):

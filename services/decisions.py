@@ -16,7 +16,7 @@ from decisions.lint import Check, Finding, definition_of_done, lint
 from decisions.merge import Merged, Side, merge
 from decisions.record import Adr, AdrText, FlipCondition, SnapshotKind, Status, draft
 from planner.catalog_rows import CATALOG_SCHEMA
-from planner.conditions import STANDING, Kind
+from planner.conditions import STANDING, Evidence, Kind
 from planner.errors import InputError, NotAllowed
 from planner.frozen import canonical_json, sha256_of
 from planner.plan_file import PLAN_SCHEMA
@@ -203,6 +203,7 @@ def _decided_on(ws: Workspace, state: CaseState, adr: Adr) -> dict[SnapshotKind,
     not_stored = [e for e in state.evidence if e.kind in judged_by and then.get(e.id) != e]  # read last, so they count
     bodies = [*(s.body for s in stored), *(canonical_json(e.model_dump(mode="json")) for e in not_stored)]
     snapshots["evidence"] = f"[{','.join(bodies)}]".encode()
+    snapshots["contracts"] = _contracts(state, *(s.evidence for s in stored), *not_stored)
     snapshots["verdicts"] = canonical_json(verdicts_as_given(state, adr)).encode()
     snapshots["catalogue"] = canonical_json(ws.catalog.model_dump(mode="json")).encode()
     made_with = {
@@ -216,6 +217,13 @@ def _decided_on(ws: Workspace, state: CaseState, adr: Adr) -> dict[SnapshotKind,
     }  # fmt: skip
     snapshots["made_with"] = canonical_json(made_with).encode()
     return snapshots
+
+
+def _contracts(state: CaseState, *evidence: Evidence) -> bytes:
+    """The contracts that figures were taken under, by hash."""
+    known = state.context.contracts
+    named = sorted({e.contract for e in evidence if e.contract in known})
+    return canonical_json({key: known[key].model_dump(mode="json") for key in named}).encode()
 
 
 def reject(ws: Workspace, adr_id: str, author: str, reason: str) -> Adr:

@@ -16,6 +16,7 @@ from decisions.record import Adr, SnapshotKind
 from decisions.view import current
 from planner.catalog import Catalog
 from planner.conditions import Context, Evidence, Verdict
+from planner.contract import Contract
 from planner.differences import Difference, differences
 from planner.errors import FliplineError, InputError, NotAllowed
 from planner.evaluate import combine, evaluate
@@ -30,6 +31,7 @@ from services.verdicts import CaseState, judge_adr, judge_hypotheses
 from services.workspace import Workspace
 
 _EVIDENCE: TypeAdapter[tuple[Evidence, ...]] = TypeAdapter(tuple[Evidence, ...])
+_CONTRACTS: TypeAdapter[dict[str, Contract]] = TypeAdapter(dict[str, Contract])
 
 
 class Part(NamedTuple):
@@ -117,7 +119,8 @@ def _verdicts(ws: Workspace, kept: dict[SnapshotKind, bytes], adr: Adr) -> Part:
     plan = plan_from_yaml(kept["plan"].decode()) if "plan" in kept else None
     context = Context(
         now=datetime.fromisoformat(was["at"]), points=plan.points() if plan else None,
-        contracts=ws.store.evidence.contracts(), decided=of_plan(plan),
+        contracts=_CONTRACTS.validate_json(kept["contracts"]) if "contracts" in kept else ws.store.evidence.contracts(),
+        decided=of_plan(plan),
         service_levels=levels_hash(plan.service_levels) if plan else None,
     )  # fmt: skip
     known = newest(Known(evidence.values()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 from decisions.record import Adr, SnapshotKind
 from planner.conditions import STANDING, Kind
 from planner.differences import Difference, differences
-from planner.errors import FliplineError
+from planner.errors import FliplineError, UnknownName
 from planner.frozen import sha256_of
 from planner.requirements import Requirements
 from planner.scoring import Score
@@ -54,8 +55,7 @@ def _requirements(ws: Workspace, state: CaseState, old: Adr) -> Iterator[str]:
 
 
 def _plan(ws: Workspace, state: CaseState, old: Adr) -> Iterator[str]:
-    body = _snapshot(ws, old, "plan")
-    if state.stored_plan and body != state.stored_plan.body:
+    if state.stored_plan and old.snapshot("plan") != hashlib.sha256(state.stored_plan.body).hexdigest():
         stored = state.stored_plan
         yield f"Plan: {stored.author} stored another one on {stored.at:%Y-%m-%d}."
 
@@ -103,13 +103,14 @@ def _catalogue_alone(ws: Workspace, old: Adr) -> list[str]:
 
 def _evidence(ws: Workspace, state: CaseState, old: Adr) -> Iterator[str]:
     body = _snapshot(ws, old, "evidence")
-    known = {e["id"] for e in json.loads(body)} if body else set()
-    stored = ws.store.evidence.of_case(state.case.id)
-    new = [e for e in stored if e.kind in STANDING and e.id not in known]
     runs = [r for r in state.runs if old.accepted_at and r.imported_at > old.accepted_at]
     if runs:
         named = [f"{r.candidate} stage {r.stage} start {r.start} ({r.sha256[:12]}, {r.kind.value})" for r in runs]
         yield from _listed("Runs that came in", named)
+    if body is None:
+        return
+    known = {e["id"] for e in json.loads(body)}
+    new = [e for e in ws.store.evidence.of_case(state.case.id) if e.kind in STANDING and e.id not in known]
     counted = Counter(e.kind for e in new if e.kind is not Kind.MEASURED)
     if counted:
         yield "Figures that came in: " + ", ".join(f"{n} {kind.value}" for kind, n in sorted(counted.items())) + "."
@@ -144,8 +145,12 @@ _LOOKS: tuple[Callable[[Workspace, CaseState, Adr], Iterator[str]], ...] = (
 
 
 def _snapshot(ws: Workspace, adr: Adr, kind: SnapshotKind) -> bytes | None:
+    """The bytes of then; None where none were kept, or did not come with a decision that was imported."""
     sha256 = adr.snapshot(kind)
-    return ws.store.snapshots.get(sha256) if sha256 else None
+    try:
+        return ws.store.snapshots.get(sha256) if sha256 else None
+    except UnknownName:
+        return None
 
 
 def _told(d: Difference) -> str:

@@ -155,7 +155,7 @@ def test_what_it_was_decided_on_is_kept_byte_for_byte(shipped):
     adr = accepted(shipped)
     state = case_state(shipped, CASE)
     kept = {s.kind: shipped.store.snapshots.get(s.sha256) for s in adr.snapshots}
-    assert set(kept) == {"requirements", "score", "plan", "evidence", "verdicts", "catalogue", "made_with"}
+    assert set(kept) == {"requirements", "score", "plan", "evidence", "contracts", "verdicts", "catalogue", "made_with"}
     assert kept["plan"] == state.stored_plan.body
     assert kept["requirements"] == state.version.body
     rows = shipped.store.evidence.stored(state.case.id, kinds=STANDING)

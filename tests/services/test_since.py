@@ -5,9 +5,13 @@ from __future__ import annotations
 from services.arrivals import bring_in, bring_in_usage
 from services.cases import save_requirements
 from services.deployments import deploy
+from services.exporting import export_all
+from services.importing import import_path
+from services.shipped import CASES, install
 from services.since import changed_since, section
 from services.verdicts import case_state
 from services.workspace import now
+from tests.services.conftest import opened
 from tests.services.made import CASE, accepted, asking, days, measured, superseding, with_plan
 
 
@@ -35,6 +39,19 @@ def test_all_that_it_rested_on_is_held_against_today(shipped, tmp_path):
     assert "few-users: unmeasured → fired" in next(x for x in found if x.startswith("Verdicts: "))
     assert any(x.startswith("Plan: Lee stored another one on ") for x in found)
     assert f"Production: vllm 0.13.0 since {now():%Y-%m-%d}." in found
+
+
+def test_a_decision_that_came_as_markdown_is_superseded_though_the_bytes_of_then_are_not_here(shipped, tmp_path):
+    adr = accepted(shipped)
+    export_all(shipped, tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    there = opened(tmp_path / "other")
+    install(there, CASES / "nortia.yaml")
+    (old,) = import_path(there, CASE, tmp_path / "out", "Lee").new
+    assert (old.snapshots, there.store.snapshots.kinds()) == (adr.snapshots, {})
+    successor = there.store.adrs.get(superseding(there, old))
+    assert successor.supersedes == (old.id,)
+    there.store.close()
 
 
 def test_what_the_catalogue_says_otherwise_is_named(shipped):
