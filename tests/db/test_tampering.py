@@ -10,6 +10,7 @@ from db.store import open_store
 from decisions import chain
 from decisions.edits import Commented, edit_to_json
 from planner.errors import InputError
+from planner.frozen import canonical_json
 from tests.db.made import NOW
 from tests.decisions.made import nortia
 
@@ -142,6 +143,18 @@ def test_a_record_that_vanished_is_found_with_and_without_its_head(log, place):
         log.adrs.get(A)
     place.run(("DELETE FROM adr WHERE id = ?", (A,)))
     assert log.adrs.verify() == ()
+    assert [(b.adr, b.seq) for b in log.adrs.verify(known)] == [(A, 1)]
+
+
+def test_a_draft_that_is_put_beside_a_record_or_in_its_place_hides_nothing(log, place):
+    known = heads(log)
+    draft = canonical_json(nortia(A).model_dump(mode="json"))
+    place.run(
+        ("INSERT INTO adr_draft VALUES (?, 1, ?, '2026-09-01', 'Mallory')", (A, draft)),
+        ("UPDATE adr_edit SET body = body || ' ' WHERE adr_id = ? AND seq = 4", (A,)),
+    )
+    assert [(b.adr, b.seq) for b in log.adrs.verify()] == [(A, 4)]
+    place.run(("DELETE FROM adr_edit WHERE adr_id = ?", (A,)))
     assert [(b.adr, b.seq) for b in log.adrs.verify(known)] == [(A, 1)]
 
 
