@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -229,7 +230,10 @@ def headline(state: CaseState) -> Users:
 
 
 def users_served(state: CaseState, candidate: str = "") -> Users:
-    """The largest closed load point at which a candidate (default: the favourite) keeps every service level."""
+    """The largest closed load at which a candidate (default: the favourite) keeps every service level.
+
+    What holds above a load that fails counts no more than in planner/knee.py: nobody is safe there.
+    """
     r, plan = state.requirements, state.plan
     if r is None or plan is None:
         return Users(None, "", "No plan says yet what is measured.")
@@ -238,7 +242,9 @@ def users_served(state: CaseState, candidate: str = "") -> Users:
     levels = judge_levels(state)
     closed = sorted((p.in_flight, p.name) for p in plan.load_points if p.in_flight and p.name not in ADDED_POINTS)
     judged = [(n, levels[one, name]) for n, name in closed if (one, name) in levels]
-    kept = [(n, v) for n, v in judged if v.side == "holds"]
+    breaks = min((n for n, v in judged if v.side == "fails"), default=math.inf)
+    holding = [(n, v) for n, v in judged if v.side == "holds"]
+    kept = [(n, v) for n, v in holding if n < breaks]
     if kept:
         n, v = kept[-1]
         kind = v.kind.value if v.kind else ""
@@ -249,7 +255,8 @@ def users_served(state: CaseState, candidate: str = "") -> Users:
         kinds = list(dict.fromkeys(v.kind for _, v in judged if v.kind))
         known = " and ".join(KNOWN_BY[k] for k in kinds)
         return Users(0, kinds[0].value, f"No load of the plan keeps the promise on one unit ({one}, {known}); {need}.")
-    return Users(None, "", f"How many users get the promise on one unit is not measured; {need}.")
+    known = f"contradictory ({one}: {breaks:g} in flight fails, {holding[0][0]} holds)" if holding else "not measured"
+    return Users(None, "", f"How many users get the promise on one unit is {known}; {need}.")
 
 
 def missing(state: CaseState) -> tuple[tuple[str, str], ...]:

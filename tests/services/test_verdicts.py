@@ -35,6 +35,16 @@ def test_users_served_is_the_largest_load_that_keeps_every_level(shipped):
     assert levels["ollama", "single"].state == "unmeasured"
 
 
+def test_what_holds_above_a_load_that_fails_serves_nobody(shipped):
+    entered(shipped, 4, 15, 900)
+    entered(shipped, 8, 21, 900)
+    users = users_served(case_state(shipped, CASE))
+    assert (users.users, users.kind) == (None, "")
+    assert "is contradictory (vllm: 4 in flight fails, 8 holds); you need 20 to 50." in users.sentence
+    entered(shipped, 2, 30, 900)
+    assert users_served(case_state(shipped, CASE)).users == 2
+
+
 def test_when_every_load_fails_the_sentence_says_how_that_is_known(shipped):
     with_plan(shipped, case_state(shipped, CASE).plan.model_copy(update={
         "load_points": case_state(shipped, CASE).plan.load_points[:2], "stages": (Stage(name="A", points=("single",)),),
