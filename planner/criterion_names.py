@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 CRITERION_NAMES: dict[str, str] = {
     "batching": "Batching",
@@ -36,6 +37,6 @@ def criterion_name(id: str) -> str:
     return CRITERION_NAMES.get(id, id)
 
 
-def with_names(text: str) -> str:
-    """A sentence of the domain with criteria by their names for people."""
-    return _ID.sub(lambda found: CRITERION_NAMES[found[1]], text)
+def with_names(text: str, name: Callable[[str], str] = criterion_name) -> str:
+    """A sentence of the domain with criteria by their names for people, or by those that `name` gives."""
+    return _ID.sub(lambda found: name(found[1]), text)

@@ -133,7 +133,7 @@ def _other(
         return Advice(
             engine=engine.id, role="challenger",
             reason=(
-                f"{points} behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}. With "
+                f"{points} behind {best.name} on paper, but level with it in {', '.join(SPEED_CRITERIA)}: with "
                 "one model, a machine in house and time for upgrades, speed for the money decides, and no document "
                 "proves it."
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from planner.criterion_names import CRITERION_NAMES, criterion_name
+from planner.criterion_names import criterion_name, with_names
 from ui.text import t
 
 RATINGS: tuple[str, ...] = ("○○○ none", "●○○ limited", "●●○ good", "●●● excellent")
@@ -87,9 +87,8 @@ def better_worse(value: int | None) -> str:
 
 def in_words(text: str) -> str:
     """A sentence of the domain with criteria by their names for people, and a capital at its head."""
-    for name in sorted(CRITERION_NAMES, key=len, reverse=True):
-        text = re.sub(rf"(?<!\S){name}(?=[:,]|$)", criterion(name), text)
-    return text[:1].upper() + text[1:]
+    named = with_names(text, criterion)
+    return named[:1].upper() + named[1:]
 
 
 def metrics_in_words(text: str) -> str:
