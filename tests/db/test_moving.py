@@ -78,8 +78,9 @@ def test_a_broken_log_goes_nowhere(store, place, target):
     fill(store)
     place.lift("adr_edit")
     place.run("UPDATE adr_edit SET body = replace(body, 'Sato', 'Kato') WHERE seq = 3")
-    with pytest.raises(NotAllowed, match="edit 3: was changed after it was written"):
+    with pytest.raises(NotAllowed, match="edit 3: was changed after it was written") as error:
         store.copy_to(target)
+    assert error.value.where == store.url  # it is the old one that is broken
     assert target.cases.all() == ()
 
 
