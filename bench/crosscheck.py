@@ -37,6 +37,7 @@ from bench.engines import Server, check_allowed
 from bench.preflight import Preflight, preflight
 from bench.prompts import PromptMaker
 from bench.repeat import Load
+from bench.surroundings import Watch
 from bench.target import Target
 from bench.telemetry import Telemetry
 from bench.transport import Pool
@@ -52,6 +53,7 @@ class _Ours(NamedTuple):
     by_our_definition: dict[str, float]
     prompt_tokens: float
     waited_for_core: float | None
+    other_load: float | None
 
 
 async def crosscheck(
@@ -103,6 +105,7 @@ class _Check:
             tuple(compare([p.figures for p in ours], their_figures, own)),
             (tuple(self._servers[0]), tuple(self._servers[1])),
             max((p.waited_for_core for p in ours if p.waited_for_core is not None), default=None),
+            max((p.other_load for p in ours if p.other_load is not None), default=None),
         )  # fmt: skip
 
     async def _counters(self) -> dict[str, float]:
@@ -129,18 +132,20 @@ class _Check:
         try:
             other = secrets.token_hex(8)
             await warm_up(self._target(pool), self._point, self._prompts(checked, other), other)
-            before = await self._counters()
+            before, watch = await self._counters(), Watch(self._target(pool), {})
             result = await Load(
                 self._target(pool), self._point, self._prompts(checked, salt), salt=salt, seed=self._plan.seed,
                 repeat=number, stop=self._plan.stop, e2e_s=0.0, on_done=lambda: None, tail=False,
             ).run(lambda t0: None)  # fmt: skip
+            around = await watch.look()
             self._servers[0].extend(_servers_ttft_ms(before, await self._counters()))
         finally:
             pool.close()
         records = [r for r in result.records if r.cohort == LOAD]
         figures = under_their_definitions(records)
         prompt_tokens = fmean(r.prompt_tokens or 0 for r in records)
-        return _Ours(figures, under_our_definitions(records, self._point), prompt_tokens, result.cpu_wait_share)
+        own = under_our_definitions(records, self._point)
+        return _Ours(figures, own, prompt_tokens, result.cpu_wait_share, around.other_load_share)
 
     async def _theirs(self, checked: Preflight, number: int) -> dict[str, Any]:
         """One run of vLLM's client; returns its result file."""

@@ -27,7 +27,8 @@ METRICS: dict[str, tuple[str, str, float | None]] = {
 }
 
 
-OTHER_LOAD = 0.01  # share of a pass that our client waited for a core; bundle/validity.py notes the same
+# Share of a pass that our client waited for a core, and of the cores that other programs took; as bundle/validity.py.
+WAITED, OTHER_LOAD = 0.01, 0.1
 
 
 class Row(NamedTuple):
@@ -59,6 +60,7 @@ class Report(NamedTuple):
     rows: tuple[Row, ...]
     servers_ttft_ms: tuple[tuple[float, ...], tuple[float, ...]]
     waited_for_core: float | None
+    other_load: float | None = None
 
     @property
     def agrees(self) -> bool:
@@ -131,6 +133,14 @@ def print_report(report: Report) -> None:
     if all(report.servers_ttft_ms):
         told = (f"{median(v):.4g}" for v in report.servers_ttft_ms)
         print("The server's own mean TTFT in ms, under ours and under theirs with its warm-up: " + ", ".join(told))
-    if report.waited_for_core and report.waited_for_core > OTHER_LOAD:
-        print(f"Another load on the machine: our client waited for a core {report.waited_for_core:.0%} of a pass. This "
-              "says little about either client.")  # fmt: skip
+    if said := another_load(report):
+        print(f"Another load on the machine: {said}. This says little about either client.")
+
+
+def another_load(report: Report) -> str:
+    """What else the machine did while our client measured; nothing where it kept to itself."""
+    if report.other_load is not None and report.other_load > OTHER_LOAD:
+        return f"other programs took {report.other_load:.0%} of its cores"
+    if report.waited_for_core is not None and report.waited_for_core > WAITED:
+        return f"our client waited for a core {report.waited_for_core:.0%} of a pass"
+    return ""

@@ -5,6 +5,7 @@ The real client on a real server is in tests/engine/test_live_vllm.py.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -13,12 +14,12 @@ import pytest
 
 from bench.__main__ import main
 from bench.crosscheck import crosscheck
-from bench.crosscheck_report import METRICS, Report, compare, under_their_definitions
+from bench.crosscheck_report import METRICS, Report, compare, print_report, under_their_definitions
 from bench.emulator import Emulator
 from bench.vllm_client import Client
 from planner.errors import InputError, ServerError
 from planner.plan_file import plan_to_yaml
-from tests.bench.helpers import FAST, candidate, plan, point, with_emulator
+from tests.bench.helpers import FAST, candidate, free_port, plan, point, with_emulator
 from tests.bench.test_cli import emulator
 from tests.bundle.made import request
 
@@ -88,6 +89,31 @@ def test_a_machine_that_slows_down_is_not_a_difference_between_clients() -> None
     ours = [dict.fromkeys(("output_tok_s", "ttft_ms", "tpot_ms", "e2e_ms"), v) for v in speeds]
     theirs = [dict.fromkeys(("output_tok_s", "ttft_ms", "tpot_ms", "e2e_ms"), v) for v in (99.0, 97.0)]
     assert [r.difference for r in compare(ours, theirs, ours[0])] == pytest.approx([0.0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("waited", "others", "said"),
+    [
+        (None, None, ""),
+        (0.009, 0.09, ""),
+        (0.03, None, "our client waited for a core 3% of a pass"),  # of a server that ran already, others are not known
+        (0.0001, 0.87, "other programs took 87% of its cores"),  # with real-time priority it never waits
+    ],
+)
+def test_another_load_on_the_machine_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], waited: float | None, others: float | None, said: str
+) -> None:
+    report = checked(stand_in(tmp_path), tmp_path)._replace(waited_for_core=waited, other_load=others)
+    print_report(report)
+    told = capsys.readouterr().out
+    assert ("Another load on the machine" in told) == bool(said)
+    assert said in told
+
+
+def test_the_load_beside_a_server_that_bench_started_is_known(tmp_path: Path) -> None:
+    asked = plan(candidate(free_port(), "--slots", "8"))
+    started = asyncio.run(crosscheck(asked, asked.candidates[0], asked.load_points[0], stand_in(tmp_path), 1, tmp_path))
+    assert started.other_load is not None and 0 <= started.other_load <= 1
 
 
 def test_both_send_the_same_prompts_and_fields(tmp_path: Path) -> None:
