@@ -213,7 +213,7 @@ def _not_understood(file: MadrFile, base: Adr, edited: AdrText, language: Langua
 
 
 def _few(words: list[str]) -> str:
-    return " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
+    return " ".join(words[:12]).rstrip(".") + (" ..." if len(words) > 12 else "")
 
 
 def _told(file: MadrFile) -> Iterator[str]:

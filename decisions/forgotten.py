@@ -38,13 +38,8 @@ class Forgotten(Frozen):
     def line(self) -> str:
         """The condition as its line was, in its base unit: what the metric was called then is not known any more."""
         s = self.stored
-        who = (
-            f"{s['candidate']} over {s['over']}: "
-            if s.get("over")
-            else f"{s['candidate']}: "
-            if s.get("candidate")
-            else ""
-        )
+        over = f" over {s['over']}" if s.get("over") else ""
+        who = f"{s['candidate']}{over}: " if s.get("candidate") else ""
         statistic = "" if s.get("statistic", "value") == "value" else f" {s['statistic']}"
         upper = f" and {_number(s['upper'])}" if s.get("upper") is not None else ""
         points = s.get("load_points")
