@@ -34,6 +34,11 @@ def main(arguments: list[str] | None = None) -> int:
     except FliplineError as e:
         print(f"bench: {e}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as e:
+        where = f"{e.filename}: " if e.filename else ""
+        print(f"bench: {where}cannot be read or written: {e.strerror or e}. Check the path, its rights and the room "
+              "there.", file=sys.stderr)  # fmt: skip
+        return BAD_INPUT
     except KeyboardInterrupt:
         return CANCELLED
 

@@ -73,10 +73,15 @@ def open_catalog(home: Path | None = None) -> Catalog:
 def open_workspace(home: Path | None = None, url: str | None = None) -> Workspace:
     """Open the workspace at `home` (FLIPLINE_HOME, else var/), its database at `url` (FLIPLINE_DATABASE_URL).
 
-    Raises InputError for a database that is none of ours, SchemaTooNew for one of a newer Flipline.
+    Raises InputError for a folder that cannot be made and a database that is none of ours, SchemaTooNew for one of a
+    newer Flipline.
     """
     folder = home_folder(home)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise InputError(f"cannot be made a folder: {e.strerror}.", where=str(folder),
+                         fix="Name a folder you may write to, by --home or FLIPLINE_HOME.") from None  # fmt: skip
     workspace = Workspace(
         open_store(url or database_url(folder)),
         open_catalog(folder),

@@ -282,3 +282,37 @@ def test_hypotheses_are_listed_in_order_with_what_they_cost(run: Cli) -> None:
     assert "Already doubtful: predicted to fail: 8.2 tok/s against 20 tok/s (planning)." in said
     assert "Expected: predicted to hold: " in said
     assert run("hypotheses", "--case", "nirtia").code == 2
+
+
+def test_a_home_that_is_a_file_is_one_sentence(tmp_path, capsys):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert cli.main(["--home", str(file), "adr", "list"]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}: cannot be made a folder: File exists. Name a folder you may write to, by --home or FLIPLINE_HOME.\n"
+    )
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "1e999"])
+def test_no_number_of_the_command_line_is_nan_or_infinite(run, word):
+    ran = run("results", "--case", "two-cores", f"--ttft={word}")
+    assert ran.code == 2 and f"'{word}' is not a number that can be" in ran.err
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence(run, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2026-11-01 10:00:00,100,50\n")
+    ran = run("traffic", str(log), "--replay", str(tmp_path))
+    assert ran.code == 2
+    assert ran.err == (f"{tmp_path}: cannot be read or written: Is a directory. Check the path, its rights and the room "
+                       "there.\n")  # fmt: skip
+
+
+def test_an_interruption_is_one_sentence(run, monkeypatch):
+    def interrupted(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_run", interrupted)
+    ran = run("adr", "list")
+    assert (ran.code, ran.err) == (130, "Interrupted; what was not finished is not stored.\n")
