@@ -60,7 +60,7 @@ with left:
         if v.verdict.warning:
             st.caption(f":material/rule: {plain(v.verdict.warning)}")
 with right:
-    st.subheader(t("What would change the decision"))
+    st.subheader(t("Flip conditions"))
     flips = judge_adr(state, decision) if decision else ()
     if not flips:
         go_to("decision", t("No decision is drafted, so nothing can re-open it."))

@@ -101,7 +101,7 @@ with st.form(f"requirements-{key}", border=False):
         hide_index=True,
         column_config={
             "id": st.column_config.TextColumn(t("Id"), required=True),
-            "label": st.column_config.TextColumn(t("Label"), required=True, width="small"),
+            "label": st.column_config.TextColumn(t("Label"), required=True),
             "model": st.column_config.SelectboxColumn(
                 t("Model"),
                 options=sorted(ws.catalog.models),

@@ -30,7 +30,7 @@ def test_a_sheet_is_stored_with_its_raw_file(run: Cli, home: Path, sheet: Path) 
     ran = run("enter", str(sheet), *WHO, "--attach", str(sheet), "--column", "Speed=user_tok_s p5,tok/s")
     assert ran.code == 0, ran.err
     for words in ("1800.0", "rows 2, 3 are read as repeats of the same load", "'memo' is left out",
-                  "4 figures are stored, as entered by Kim."):  # fmt: skip
+                  "Figures stored as entered by Kim: 4."):  # fmt: skip
         assert words in ran.out
     ws = open_workspace(home)
     entered = [e for e in case_state(ws, "nortia").evidence if e.kind == "entered"]
@@ -53,7 +53,7 @@ def test_a_refused_row_holds_all_back_until_it_is_left_out(run: Cli, home: Path,
     ws = open_workspace(home)
     assert not [e for e in case_state(ws, "nortia").evidence if e.kind == "entered"]
     ws.store.close()
-    assert "1 figures are stored" in run("enter", str(sheet), *WHO, "--leave-out").out
+    assert "Figures stored as entered by Kim: 1." in run("enter", str(sheet), *WHO, "--leave-out").out
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def _written(planned: Planned) -> None:
         return
     new = [f for f in planned.files if f.state != "same"]
     names = plain(", ".join(f.path.name for f in new)) or "–"
-    st.success(t("{n} files written: {names}", n=len(new), names=names))
+    st.success(t("Files written: {n}. {names}", n=len(new), names=names))
     if planned.left:
         st.caption(t("Left as they are, since others wrote them: {names}",
                      names=plain(", ".join(p.name for p in planned.left))))  # fmt: skip
@@ -100,7 +100,7 @@ def _brought(ws: Workspace, case: str, files: Sequence[tuple[str, bytes]], name:
     for file, body in files:
         if file.lower().endswith(".json"):
             joined = import_log(ws, body.decode("utf-8", "replace"), name, file)
-            st.success(t("{n} records are new, {m} were here.", n=len(joined.new), m=len(joined.there)))
+            st.success(t("New records: {n}, here already: {m}.", n=len(joined.new), m=len(joined.there)))
         elif file.lower().endswith(".zip"):
             markdown += unzipped(file, body)
         else:

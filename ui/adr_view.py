@@ -9,7 +9,7 @@ from services.deployments import deploy
 from services.verdicts import CaseState, candidate_of
 from services.workspace import Workspace, now
 from ui.opinions_view import opinion_line
-from ui.parts import flash, kind_badge, plain, shown_errors
+from ui.parts import deployment_words, flash, kind_badge, plain, shown_errors
 from ui.session import signed
 from ui.text import t
 
@@ -44,9 +44,7 @@ def in_production(ws: Workspace, of_case: CaseState, adr: Adr) -> None:
     """What runs in production, and a form to record what went there: conditions are held against it from then on."""
     st.markdown(f"**{t('In production')}**")
     for d in reversed(of_case.deployments):
-        words = t("{what} {version} since {day}, recorded by {who}", what=plain(d.candidate),
-                  version=plain(d.engine_version), day=f"{d.since:%Y-%m-%d}", who=plain(d.by))  # fmt: skip
-        st.markdown(f"- {words}")
+        st.markdown(f"- {deployment_words(d)}")
     if not of_case.deployments:
         st.markdown(t("Nothing is recorded: conditions are held against the plan that was decided on."))
     candidates = [c.id for c in of_case.plan.candidates] if of_case.plan else []

@@ -14,7 +14,7 @@ from services.demand import SeenDay, changes, missing, seen_days
 from services.usage import Usage
 from services.verdicts import CaseState
 from ui.palette import KIND_COLOURS, KNEE_COLOUR
-from ui.parts import go_to, kind_badge, plain
+from ui.parts import deployment_words, go_to, kind_badge
 from ui.text import t
 
 HEIGHT = 220
@@ -87,11 +87,7 @@ def _in_production(state: CaseState, days: Sequence[SeenDay]) -> None:
         go_to("adr-log", t("No deployment is recorded, so these days are on whatever ran. Record it:"))
         return
     running = state.deployments[-1]
-    st.markdown(
-        f"**{t('In production')}:** "
-        + t("{what} {version} since {day}, recorded by {who}", what=plain(running.candidate),
-            version=plain(running.engine_version), day=f"{running.since:%Y-%m-%d}", who=plain(running.by))
-    )  # fmt: skip
+    st.markdown(f"**{t('In production')}:** {deployment_words(running)}")
     before = sum(d.ran is None for d in days)
     if before:
         st.markdown(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from datetime import date
 from pathlib import Path
 
 from planner.errors import InputError
@@ -14,16 +13,7 @@ from services.pasted_sheet import proposed, read_sheet_file
 from services.pasted_words import Heading, meanings
 from services.verdicts import CaseState
 from services.workspace import Workspace, now
-from ui.terminal import Argument, read_bytes, say, table
-
-
-def day(text: str) -> date:
-    """A day as argparse takes it."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day: write it as 2026-11-29") from None
-
+from ui.terminal import Argument, day, read_bytes, say, table
 
 ENTER_EXAMPLE = "enter --case nortia results.csv --by 'A. Operator' --from 'GPU box, sheet 2' --attach bench.log"
 ENTER_ARGUMENTS = (
@@ -63,7 +53,7 @@ def enter_and_print(ws: Workspace, args: argparse.Namespace, state: CaseState) -
     raw = (args.attach.name, read_bytes(args.attach)) if args.attach else None
     arrived = bring_in_table(ws, state.case.id, pasted.rows, by=args.by, source=args.source,
                              measured_at=args.day or now().date(), raw=raw)  # fmt: skip
-    say(f"{len(arrived.evidence)} figures are stored, as entered by {args.by}.")
+    say(f"Figures stored as entered by {args.by}: {len(arrived.evidence)}.")
     return arrived
 
 

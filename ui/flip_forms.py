@@ -34,7 +34,7 @@ def edited_conditions(adr: Adr, key: str) -> list[dict[str, object]]:
         key=f"flips-{key}", num_rows="delete", hide_index=True, disabled=["id"], row_height=56,
         column_config={
             "id": st.column_config.TextColumn(t("Id"), width="medium"),
-            "line": st.column_config.TextColumn(t("Condition, or what is judged by hand"), width="large"),
+            "line": st.column_config.TextColumn(t("Condition, or what is judged by hand"), width=310),
             "fires_when": st.column_config.SelectboxColumn(
                 t("Fires when it"), options=["holds", "fails"], required=True, width=140
             ),

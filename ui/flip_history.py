@@ -16,7 +16,7 @@ from decisions.record import Adr
 from services.workspace import Workspace, now
 from ui.palette import STATE_COLOURS
 from ui.parts import judged, plain, state_badge
-from ui.run_link import ANCHOR
+from ui.run_link import run_link
 from ui.text import t
 
 NEWEST = 20
@@ -113,9 +113,5 @@ def _because(cause: Cause, slug: str, runs: dict[str, Run]) -> Iterator[str]:
 
 
 def _link(sha256: str, slug: str, run: Run | None) -> str:
-    """The run on the Results page; a server that never came up has nothing to show there."""
-    if run is None:
-        return f"`{sha256[:12]}`"
-    words = t("{who} stage {stage} start {n}", who=plain(run.candidate), stage=plain(run.stage), n=run.start)
-    name = f"{words} ({sha256[:12]})"
-    return name if run.status == "failed" else f"[{name}](results?case={slug}&run={sha256[:12]}#{ANCHOR})"
+    """The run on the Results page, or its hash where it is gone."""
+    return run_link(slug, run, "results") if run else f"`{sha256[:12]}`"

@@ -10,12 +10,12 @@ from decisions.record import Status
 from services.adr_graph import graph_around, graph_of
 from services.adr_search import as_rows, find_adr, search, today
 from services.workspace import Workspace
-from ui.terminal import Argument, as_json, say, table
+from ui.terminal import Argument, as_json, day, say, table
 
 
 def _day(text: str) -> date:
     """A day, or `today`."""
-    return today() if text == "today" else date.fromisoformat(text)
+    return today() if text == "today" else day(text)
 
 
 SEARCH_ARGUMENTS = (

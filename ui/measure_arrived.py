@@ -20,7 +20,7 @@ def tell(arrived: Arrived, what: str) -> None:
 def told() -> None:
     """Bundles that were refused, and flip conditions that fired because of what came in last."""
     if broken := st.session_state.pop("broken", []):
-        refused = t("{n} could not be taken in:", n=len(broken))
+        refused = t("Not taken in: {n}", n=len(broken))
         st.error("\n".join([refused, "", *(f"- {plain(b)}" for b in broken)]), icon=":material/broken_image:")
     for sentence in st.session_state.pop("fired", []):
         st.error(f"**{t('A flip condition fired.')}** {plain(sentence)}", icon=":material/notifications_active:")

@@ -50,4 +50,4 @@ def section(ws: Workspace, state: CaseState) -> None:
 
 def _in_words(arrived: Arrived) -> str:
     old = len(arrived.taken) - arrived.new
-    return t("{new} runs came in, {old} were there already.", new=arrived.new, old=old)
+    return t("New runs: {new}, there already: {old}.", new=arrived.new, old=old)

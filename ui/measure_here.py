@@ -56,7 +56,7 @@ def _watch(ws: Workspace, job_id: str) -> None:
             new = collect(ws, job)
             ended = ws.store.jobs.get(job_id)
             flash(
-                t("The measurement has ended: {state}, {n} new bundles. {why}", state=t(ended.state.value), n=new,
+                t("The measurement has ended: {state}, new runs: {n}. {why}", state=t(ended.state.value), n=new,
                   why=plain(ended.message))
             )  # fmt: skip
             st.rerun()

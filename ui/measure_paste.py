@@ -89,7 +89,7 @@ def _looked_at(pasted: Pasted, key: str) -> tuple[Filled, ...]:
     for finding in pasted.findings:
         st.caption(f":material/info: {plain(finding)}")
     if pasted.rows:
-        st.markdown(t("{n} figures, as they will be stored:", n=len(pasted.rows)))
+        st.markdown(t("Figures as they will be stored: {n}", n=len(pasted.rows)))
         st.dataframe(
             figures_frame(pasted.rows), hide_index=True, placeholder="–",
             height="content" if len(pasted.rows) < SHOWN else 400, alt=t("Figures in base units, to be stored"),
@@ -98,7 +98,7 @@ def _looked_at(pasted: Pasted, key: str) -> tuple[Filled, ...]:
         return pasted.rows
     told = [f"- {plain(r)}" for r in pasted.refused[:SHOWN]]
     more = [t("… and {n} more", n=len(pasted.refused) - SHOWN)] if len(pasted.refused) > SHOWN else []
-    head = t("{n} rows are refused:", n=len(pasted.refused))
+    head = t("Rows refused: {n}", n=len(pasted.refused))
     st.warning("\n".join([head, "", *told, *more]), icon=":material/report:")
     left_out = bool(pasted.rows) and st.checkbox(t("Leave these rows out"), key=f"{key}-leave")
     return pasted.rows if left_out else ()

@@ -38,7 +38,7 @@ def section(ws: Workspace, state: CaseState) -> None:
             )
             tell(
                 arrived,
-                t("{n} figures came in from {tool}.", n=seen.figures, tool=plain(seen.tool)) if arrived.new
+                t("Figures taken from {tool}: {n}.", n=seen.figures, tool=plain(seen.tool)) if arrived.new
                 else t("This result was there already."),
             )  # fmt: skip
 
@@ -65,7 +65,7 @@ def _looked_at(state: CaseState, seen: Seen, file_id: str) -> dict[str, str]:
     plan = state.plan
     assert plan is not None
     origin = t("from {n} requests", n=seen.requests) if seen.requests else t("as the tool computed them")
-    st.markdown(f"**{plain(seen.tool)}**: " + t("{n} figures, {origin}", n=seen.figures, origin=origin))
+    st.markdown(f"**{plain(seen.tool)}**: " + t("figures: {n}, {origin}", n=seen.figures, origin=origin))
     for finding in seen.findings:
         st.caption(plain(finding))
     stands_for = {

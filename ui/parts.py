@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from decisions.record import Adr
+from decisions.record import Adr, Deployment
 from planner.derivation import Derivation
 from planner.errors import FliplineError
 from ui.registry import BY_URL, PAGES
@@ -141,6 +141,12 @@ def explained(derivation: Derivation, label: str = "") -> None:
 def nearness(relative_distance: float | None) -> float | None:
     """How near a flip condition is to firing, 0 (far: as much room as the threshold itself) to 1 (fired)."""
     return None if relative_distance is None else min(1.0, max(0.0, 1.0 - relative_distance))
+
+
+def deployment_words(d: Deployment) -> str:
+    """What runs in production, since when, and who recorded it, as Markdown."""
+    what = plain(f"{d.candidate} {d.engine_version}")
+    return t("{what} since {day}, recorded by {who}", what=what, day=f"{d.since:%Y-%m-%d}", who=plain(d.by))
 
 
 def short(adr: Adr) -> str:

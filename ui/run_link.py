@@ -13,11 +13,19 @@ from ui.text import t
 ANCHOR = "run"  # of the section "One run in time"
 
 
-def run_link(slug: str, run: Run) -> str:
-    """A run as a link, in Markdown; without a link where the server never came up, since nothing ran in time."""
-    name = t("{who} stage {stage} start {n}", who=plain(run.candidate), stage=plain(run.stage), n=run.start)
-    words = f"{name} ({run.sha256[:12]})"
-    return words if run.status == "failed" else f"[{words}](?case={slug}&run={run.sha256[:12]}#{ANCHOR})"
+def run_words(run: Run) -> str:
+    """A run as it is called: whose, which stage and start, and the beginning of its hash."""
+    words = t("{who} stage {stage} start {n}", who=run.candidate, stage=run.stage, n=run.start)
+    return f"{words} ({run.sha256[:12]})"
+
+
+def run_link(slug: str, run: Run, page: str = "") -> str:
+    """A run as a link, in Markdown; without a link where the server never came up, since nothing ran in time.
+
+    `page` is the address of the Results page, seen from another one.
+    """
+    words = plain(run_words(run))
+    return words if run.status == "failed" else f"[{words}]({page}?case={slug}&run={run.sha256[:12]}#{ANCHOR})"
 
 
 def linked_run(hashes: Sequence[str]) -> int:

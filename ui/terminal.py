@@ -5,7 +5,9 @@ from __future__ import annotations
 import getpass
 import json
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +30,14 @@ class Argument(NamedTuple):
     def words(self) -> str:
         """Its name among the parsed arguments."""
         return self.name.removeprefix("--").replace("-", "_")
+
+
+def day(text: str) -> date:
+    """A day as argparse takes it."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no day: write it as 2026-11-29") from None
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

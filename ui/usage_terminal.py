@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from services.demand import Demand, demand_of_file
 from services.demand_queries import demand_of_prometheus
 from services.prometheus import Prometheus
 from services.workspace import Workspace, now
-from ui.terminal import Argument, say
+from ui.terminal import Argument, day, say
 from ui.text import t
 
 USAGE_EXAMPLE = "usage --case nortia --prometheus http://prometheus:9090 --selector 'job=\"vllm\"' --by 'A. Operator'"
@@ -23,7 +23,7 @@ USAGE_ARGUMENTS = (
     Argument("file", {"type": Path, "nargs": "?", "metavar": "FILE", "help": "CSV of days, or a request log"}),
     Argument("--prometheus", {"metavar": "URL", "help": "read the days from there instead"}),
     Argument("--days", {"type": int, "default": 28, "metavar": "N", "help": "so many days of it (default: 28)"}),
-    Argument("--until", {"type": date.fromisoformat, "metavar": "DAY", "help": "the last one (default: yesterday)"}),
+    Argument("--until", {"type": day, "metavar": "DAY", "help": "the last one (default: yesterday)"}),
     Argument("--selector", {"default": "", "metavar": "MATCHERS", "help": "label matchers that name your servers"}),
     Argument("--engine", {"default": "", "metavar": "ID", "help": "whose metrics (default: those that are there)"}),
     Argument("--least-coverage", {"type": float, "default": MIN_COVERAGE, "metavar": "SHARE",

@@ -22,7 +22,7 @@ def test_write_edit_bring_back(launch, home, tmp_path):
     page = launch("adr-log")
     page.text_input(key="export-folder").set_value(str(folder)).run()
     page.button(key="export").click().run()
-    assert "2 files written: 0001-" in words(page)
+    assert "Files written: 2. 0001-" in words(page)
     (file,) = folder.glob("0001-*.md")
     file.write_text(
         file.read_text().replace("### For machines", "### Comments\n\n* Not on Fridays.\n\n### For machines")

@@ -67,7 +67,7 @@ def test_a_pasted_table_is_shown_in_base_units_before_it_is_stored(launch: Launc
     assert "per user, or in total?" in next(d.value for d in app.dataframe if "why" in d.value)["why"].tolist()
     app = store(app)
     assert not app.exception
-    assert "1 figures are stored, as entered by Kim." in text(app)
+    assert "Figures stored as entered by Kim: 1." in text(app)
     (piece,) = [e for e in case_state(open_workspace(home), "nortia").evidence if e.kind == "entered"]
     # 1.8 s are 1,800 ms; 16 in flight with 3,596 in and 500 out is the plan's parallel-16
     assert (piece.metric, piece.value, piece.load_point, piece.by) == ("ttft_ms", 1800.0, "parallel-16", "Kim")
@@ -81,7 +81,7 @@ def test_refused_rows_are_named_and_only_left_out_by_a_person(launch: Launch, ho
     assert next(b for b in app.button if b.label == "Store these figures").disabled
     next(c for c in app.checkbox if c.label == "Leave these rows out").check()
     app = store(app)
-    assert "1 figures are stored" in text(app)
+    assert "Figures stored as entered by Kim: 1." in text(app)
 
 
 def test_a_raw_file_can_be_had_again(launch: Launch, home: Path) -> None:
@@ -107,5 +107,5 @@ def test_several_archives_are_dropped_at_once_and_a_broken_one_is_named(launch: 
     zips.upload("good.zip", good.read_bytes(), "application/zip").upload("bad.zip", b"no zip", "application/zip").run()
     app = next(b for b in app.button if b.label == "Take in").click().run()
     assert not app.exception
-    assert "1 runs came in, 0 were there already." in text(app)
+    assert "New runs: 1, there already: 0." in text(app)
     assert "bad.zip: is not a zip archive." in text(app).replace("\\", "")
