@@ -1,4 +1,4 @@
-"""What the team measured over what the bound allows, per engine, machine, family and regime; it replaces the defaults.
+"""What the team measured over the bound, per engine, machine, family, weights and regime; it replaces the defaults.
 
 A ratio is the speed per user that was measured over the coverage bound at the same load: one number per regime, never
 one constant. Public runs of one GB10 show why: dense .77-.87 with prompts up to 1k, .42-.77 with prompts of 8k
@@ -53,24 +53,29 @@ def _band(bands: Sequence[Band], x: float) -> str:
 
 
 class Setting(Frozen):
-    """What a ratio holds for besides the batch. `devices` share one model; `gpu` is an id of the catalogue."""
+    """What a ratio holds for besides the batch. `devices` share one model; `gpu` is an id of the catalogue.
+
+    Kernels of one engine reach another share of the bound in another format: what fp32 weights reached says nothing of
+    four bits, so `quantization` is part of it.
+    """
 
     engine: str
     gpu: str
     devices: int = Field(default=1, ge=1)
     family: str
+    quantization: str
     context: str
     mix: str
 
     @classmethod
     def of(
-        cls, engine: str, gpu: str, devices: int, family: str, *, context_tokens: int, input_tokens: int,
-        output_tokens: int,
+        cls, engine: str, gpu: str, devices: int, family: str, quantization: str, *, context_tokens: int,
+        input_tokens: int, output_tokens: int,
     ) -> Setting:  # fmt: skip
         """The setting of a load: `context_tokens` is what a decode step reads of one request."""
         return cls(
-            engine=engine, gpu=gpu, devices=devices, family=family, context=_band(CONTEXTS, context_tokens),
-            mix=_band(MIXES, input_tokens / output_tokens),
+            engine=engine, gpu=gpu, devices=devices, family=family, quantization=quantization,
+            context=_band(CONTEXTS, context_tokens), mix=_band(MIXES, input_tokens / output_tokens),
         )  # fmt: skip
 
 

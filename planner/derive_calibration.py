@@ -10,9 +10,11 @@ from planner.units import format_tok_s
 def ratio_derivation(group: Group) -> Derivation:
     """One line of the calibration: measured / coverage bound in one setting and band of batches."""
     s, (low, high) = group.setting, group.spread
-    where = f"{s.engine}, {s.devices} x {s.gpu}, {s.family}, {s.context} tokens, {s.mix}, {group.batches} in flight"
+    where = (f"{s.engine}, {s.devices} x {s.gpu}, {s.family}, {s.quantization}, {s.context} tokens, {s.mix}, "
+             f"{group.batches} in flight")  # fmt: skip
+    key = (s.engine, str(s.devices), s.family, s.quantization, s.context, s.mix, group.batches)
     return Derivation(
-        key="ratio_" + "_".join(f"{s.engine} {s.devices} {s.family} {s.context} {s.mix} {group.batches}".split()),
+        key="ratio_" + "_".join(" ".join(key).split()),
         title=f"Measured / bound, {where}", value=f"{group.ratio:.2f}",
         formula="median of measured tok/s per user / tok/s by the bound with the experts touched, at the same batch",
         inputs=(

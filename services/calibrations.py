@@ -92,8 +92,8 @@ def setting_of(catalog: Catalog, r: Requirements, plan: ModelPlan, hardware: Har
     model, facts = catalog.model(plan.model), catalog.engines.get(engine)
     return Setting.of(
         facts.llama_server.id if facts and facts.llama_server else engine, catalog.gpu(hardware.gpu).id, devices,
-        "moe" if model.moe else "dense", context_tokens=r.context_tokens, input_tokens=r.input_tokens,
-        output_tokens=r.output_tokens,
+        "moe" if model.moe else "dense", quantization(plan.quantization).id, context_tokens=r.context_tokens,
+        input_tokens=r.input_tokens, output_tokens=r.output_tokens,
     )  # fmt: skip
 
 
@@ -153,6 +153,7 @@ def _point(
         bound_tok_s=speed[Kind.BOUND], coverage_tok_s=speed[Kind.COVERAGE], planning_tok_s=speed[Kind.PLANNING],
         spoiled_by=e.spoiled_by,
         setting=Setting.of(asked.engine, asked.gpu, asked.devices, inputs.family,
+                           quantization(asked.quantization).id,
                            context_tokens=_context(load.input_tokens, load.output_tokens),
                            input_tokens=load.input_tokens, output_tokens=load.output_tokens),
     )  # fmt: skip

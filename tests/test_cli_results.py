@@ -83,8 +83,12 @@ def test_compare_says_what_contracts_allow_and_every_outcome(run: Cli) -> None:
     assert ran.code == 0
     assert "vllm against llama-server: comparable with a declared difference" in ran.out
     assert "weight_format: safetensors -> gguf" in ran.out
-    (pair,) = json.loads(run("compare", "--case", "two-cores", "--json").out)
-    figures = {(f["metric"], f["statistic"], f["load_point"]): f for f in pair["figures"]}
+    pairs = json.loads(run("compare", "--case", "two-cores", "--json").out)
+    bits = "quantization: fp32 -> q4_0"
+    assert [(p["left"], p["right"], bits in p["differences"]) for p in pairs] == [
+        ("vllm", "llama-server", False), ("vllm", "llama-server-q4", True), ("llama-server", "llama-server-q4", True)
+    ]  # fmt: skip
+    figures = {(f["metric"], f["statistic"], f["load_point"]): f for f in pairs[0]["figures"]}
     assert figures["output_tok_s", "value", "single"]["higher"] == "llama-server"
     assert figures["ttft_ms", "p50", "single"]["outcome"] == "refused"
     assert "nothing to compare" in run("compare", "--case", "nortia").out

@@ -34,12 +34,14 @@ def print_results(
         say("Measured over theory: no run of this case can be held against it.")
         return
     rows = [
-        (r.setting.engine, r.batches, r.setting.context, r.setting.mix, f"{r.measured_tok_s:.3g}",
-         _ratio(r.over_bound), _ratio(r.over_planning), r.n, "used" if r.calibrates else "shown only")
+        (r.setting.engine, r.setting.quantization, r.batches, r.setting.context, r.setting.mix,
+         f"{r.measured_tok_s:.3g}", _ratio(r.over_bound), _ratio(r.over_planning), r.n,
+         "used" if r.calibrates else "shown only")
         for r in theory.regimes
     ]  # fmt: skip
     table("Measured over theory, speed per user",
-          ("engine", "in flight", "context", "load", "tok/s", "over bound", "over planning", "points", "sizing"),
+          ("engine", "quantization", "in flight", "context", "load", "tok/s", "over bound", "over planning", "points",
+           "sizing"),
           rows)  # fmt: skip
 
 

@@ -55,6 +55,7 @@ def theory_frame(found: Theory) -> pd.DataFrame:
             t("Sizing"): t("used") if r.calibrates else t("shown only"),
             t("Kind"): t(r.kind.value),
             t("Over coverage bound"): _words(r.over_coverage),
+            t("Quantization"): r.setting.quantization,
             t("Context (tokens)"): r.setting.context,
             t("Load"): t(r.setting.mix),
         }
@@ -73,7 +74,8 @@ def ratios_frame(found: Theory) -> pd.DataFrame:
 
     def name(r: Regime) -> str:
         several = sum(s.engine == r.setting.engine for s in settings) > 1
-        return f"{r.setting.engine}, {r.setting.context}, {t(r.setting.mix)}" if several else r.setting.engine
+        s = r.setting
+        return f"{s.engine}, {s.quantization}, {s.context}, {t(s.mix)}" if several else s.engine
 
     divisors = (("over_bound", t("over bound")), ("over_planning", t("over planning value")))
     rows = []

@@ -36,8 +36,8 @@ def show(ws: Workspace, known: Calibration, asked: Question, sizing: Sizing) -> 
         with st.container(horizontal=True, vertical_alignment="bottom"):
             group = st.selectbox(
                 t("Explain the ratio of"), groups, key="ratio-explain", width=420,
-                format_func=lambda g: t("{engine}, {n} in flight, {context}", engine=g.setting.engine, n=g.batches,
-                                        context=g.setting.context),
+                format_func=lambda g: t("{engine}, {quant}, {n} in flight, {context}", engine=g.setting.engine,
+                                        quant=g.setting.quantization, n=g.batches, context=g.setting.context),
             )  # fmt: skip
             explained(ratio_derivation(group))
         for outlier in (o for g in groups for o in g.outliers):
@@ -58,8 +58,9 @@ def _replaced(sizing: Sizing, here: Setting | None, users: int) -> None:
         st.markdown(t("Default constants are used: no engine passes the gates."))
     else:
         st.markdown(
-            t("Default constants are used: {engine} was not measured here at {context} tokens of context, {mix}.",
-              engine=plain(here.engine), context=here.context, mix=t(here.mix))
+            t("Default constants are used: {engine} was not measured here with {quant} at {context} tokens of "
+              "context, {mix}.", engine=plain(here.engine), quant=here.quantization, context=here.context,
+              mix=t(here.mix))
         )  # fmt: skip
 
 
@@ -69,6 +70,7 @@ def _table(groups: Sequence[Group], here: Setting | None) -> pd.DataFrame:
             t("Engine"): g.setting.engine,
             t("Devices"): g.setting.devices,
             t("Family"): t(g.setting.family),
+            t("Quantization"): g.setting.quantization,
             t("Context (tokens)"): g.setting.context,
             t("Load"): t(g.setting.mix),
             t("In flight"): g.batches,

@@ -46,7 +46,8 @@ def test_two_cores_shows_what_is_compared_and_the_declared_difference() -> None:
     assert (
         "TTFT p50, TTFT p95, TTFT p99, errors, goodput: not comparable: with weight_format declared different" in said
     )
-    assert rows.loc[("overload", "total output"), "Outcome"] == "no difference shown"
+    # both keep up with eight arrivals a second, so both give what arrives
+    assert rows.loc[("peak", "total output"), "Outcome"] == "no difference shown"
     app = next(x for x in app.toggle if x.label == "All figures").set_value(True).run()
     assert len(app.dataframe[0].value) > len(frame)
 

@@ -81,7 +81,8 @@ def titles(report: Report) -> list[str]:
 def test_it_reads_in_the_order_of_a_meeting(two_cores: SimpleNamespace) -> None:
     assert titles(two_cores.report) == [
         "In short", "Question and requirements", "What ran", "Verdicts", "Best operating point, units and cost",
-        "Speed against load", "Rate curve", "Comparison", "Theory against measurement", "What to measure next",
+        "Speed against load", "Rate curve", "Comparison", "Quality", "Theory against measurement",
+        "What to measure next",
         "Figures", "Findings of the runs", "Evidence used", "Hashes", "How to read it",
     ]  # fmt: skip
 
@@ -112,7 +113,8 @@ def test_two_cores_says_who_is_served_how_that_is_known_and_what_differs(two_cor
         "vllm against llama-server: comparable with a declared difference: weight_format: safetensors -> gguf." in said
     )
     assert "not comparable: with weight_format declared different, only figures per token compare" in said
-    assert "Batch limit 4:" in said or "Batch limit 8:" in said
+    assert "Batch limit 8:" in said
+    assert "vllm and llama-server-q4 differ in quantization (fp32 -> q4_0), and no quality result" in said
     assert "simulated" not in two_cores.html  # nothing of it is, so no legend speaks of it
 
 

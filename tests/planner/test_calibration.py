@@ -17,7 +17,7 @@ GB10 = "nvidia-gb10-dgx-spark"
 
 
 def setting(engine="vllm", input_tokens=1024, output_tokens=1024, context_tokens=1536, devices=1):
-    return Setting.of(engine, GB10, devices, "dense", context_tokens=context_tokens, input_tokens=input_tokens,
+    return Setting.of(engine, GB10, devices, "dense", "fp8", context_tokens=context_tokens, input_tokens=input_tokens,
                       output_tokens=output_tokens)  # fmt: skip
 
 
