@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 
+from pydantic import ValidationError
+
 from decisions.record import Adr, Deployment
 from planner.contract import Contract
 from planner.errors import FliplineError
 from planner.plan_file import plan_from_yaml
 from planner.poc import Plan
+from planner.requirements import Requirements
 from services.workspace import Workspace
 
 
@@ -42,6 +45,15 @@ def accepted_plan(ws: Workspace, adr: Adr) -> Plan | None:
     try:
         return _read_plan(ws.store.snapshots.get(sha256)) if sha256 else None
     except FliplineError:  # a plan that this Flipline no longer reads: the plan of today stands in
+        return None
+
+
+def accepted_requirements(ws: Workspace, adr: Adr) -> Requirements | None:
+    """The requirements that an ADR was accepted on; None where it was accepted without any."""
+    sha256 = adr.snapshot("requirements")
+    try:
+        return Requirements.model_validate_json(ws.store.snapshots.get(sha256)) if sha256 else None
+    except (FliplineError, ValidationError):  # those that this Flipline no longer reads: today's stand in
         return None
 
 

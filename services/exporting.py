@@ -19,6 +19,7 @@ from decisions.madr_words import Language
 from decisions.markdown import Chart, to_markdown
 from decisions.record import Adr, Status
 from planner.errors import FliplineError, InputError, NotAllowed
+from services.decided import accepted_requirements
 from services.git_tree import must_be_finished
 from services.hand_edits import read_hand_edit
 from services.verdicts import CaseState, case_state, judge_adr
@@ -129,7 +130,7 @@ def plan_export(
         if case not in (None, adr.case):
             continue
         state, name = states[adr.case], files[adr.id]
-        drawn = {f"{Path(name).stem}-{d.key}.svg": d for d in charts(state, adr)}
+        drawn = {f"{Path(name).stem}-{d.key}.svg": d for d in charts(_as_decided(ws, state, adr), adr)}
         links = [Chart(file, d.words) for file, d in drawn.items()]
         texts[name] = _markdown(adr, state, heads[adr.id], adrs, files, language, links), "decision"
         texts |= {file: (signed(d.svg), "chart") for file, d in drawn.items()}
@@ -176,6 +177,12 @@ def export_zip(
             entry = zipfile.ZipInfo(file.path.name, (1980, 1, 1, 0, 0, 0))
             archive.writestr(entry, file.text.encode(), zipfile.ZIP_DEFLATED)
     return body.getvalue()
+
+
+def _as_decided(ws: Workspace, state: CaseState, adr: Adr) -> CaseState:
+    """The case with the requirements and the plan that an ADR was accepted on: those of today would redraw it."""
+    r, plan = accepted_requirements(ws, adr), state.accepted_plans.get(adr.id)
+    return state._replace(requirements=r or state.requirements, plan=plan or state.plan)
 
 
 def _any_foreign(adrs: Mapping[str, Adr]) -> bool:
