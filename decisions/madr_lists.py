@@ -11,7 +11,10 @@ from decisions.escaping import unescaped
 
 _BULLET = re.compile(r"^ {0,3}[*+-][ \t]+(?P<words>.*)$")
 _DAY = re.compile(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b")
-_TARGET = re.compile(r"\]\(<?([^)>\s#]+\.md)>?[^)]*\)|\bADR[- ]?(\d{1,5})\b|(?<![\w-])(\d{4})(?![\w-])", re.IGNORECASE)
+LONGEST_LINE = 2_000  # of a title as it is read; a title has 300 characters at most
+_TARGET = re.compile(
+    r"\]\(<?([^)>\s#]{1,300}\.md)>?[^)]{0,300}\)|\bADR[- ]?(\d{1,5})\b|(?<![\w-])(\d{4})(?![\w-])", re.IGNORECASE
+)
 
 
 def bullet_of(line: str) -> str | None:
@@ -49,7 +52,7 @@ def targets(markdown: str, verb: re.Pattern[str]) -> tuple[str, ...]:
 
 def plain_title(title: str) -> str:
     """A title without links and emphasis."""
-    words = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", unescaped(title))
+    words = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", unescaped(title[:LONGEST_LINE]))
     return " ".join(re.sub(r"(\*\*|__|`)", "", words).split())
 
 

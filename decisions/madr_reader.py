@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
-import yaml
-
 from planner.errors import InputError
+from planner.yaml_files import parse_plain
 
-LARGEST_CHARACTERS = 2_000_000
+LARGEST_CHARACTERS, MOST_HEADINGS = 2_000_000, 2_000
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<words>.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
@@ -60,7 +60,7 @@ def read_madr(text: str, where: str = "file") -> MadrFile:
         raise InputError("holds the marks of an unfinished merge.", where=f"{where}, line {marker}",
                          fix="Finish the merge first.")  # fmt: skip
     front, begin = _front_matter(lines, where)
-    parts = _parts(lines, begin)
+    parts = _parts(lines, begin, where)
     at = next((i for i, p in enumerate(parts) if p.level == 1), None)
     title = parts[at].heading if at is not None else str(front.get("title") or "")
     if not title.strip():
@@ -75,8 +75,8 @@ def machine_block(text: str) -> dict[str, Any] | None:
     """The YAML block that ends a file of ours; None for a file that Flipline did not write."""
     found = _MACHINE.search(text)
     try:
-        data = yaml.load(found["block"], Loader=yaml.CSafeLoader) if found else None
-    except yaml.YAMLError:
+        data = parse_plain(found["block"]) if found else None
+    except ValueError:
         return None
     return data if isinstance(data, dict) and "flipline" in data else None
 
@@ -95,8 +95,8 @@ def _front_matter(lines: list[str], where: str) -> tuple[dict[str, Any], int]:
                          fix=f"Close it with a line {mark}.")  # fmt: skip
     block = "\n".join(lines[1:end])
     try:
-        data = yaml.load(block, Loader=yaml.CSafeLoader) if mark == "---" else tomllib.loads(block)
-    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError) as e:
+        data = parse_plain(block) if mark == "---" else tomllib.loads(block)
+    except (ValueError, RecursionError) as e:
         place = getattr(e, "problem_mark", None)
         line = f", line {place.line + 2}" if place else ", line 1"
         raise InputError("front matter cannot be read.", where=f"{where}{line}",
@@ -115,9 +115,11 @@ class Heading(NamedTuple):
     below: int
 
 
-def _parts(lines: list[str], begin: int) -> list[Part]:
+def _parts(lines: list[str], begin: int, where: str) -> list[Part]:
     """What stands before the first heading (level 0), then each heading with its text."""
-    found = [Heading(0, "", begin, begin), *headings(lines, begin)]
+    found = [Heading(0, "", begin, begin), *islice(headings(lines, begin), MOST_HEADINGS + 1)]
+    if len(found) > MOST_HEADINGS:
+        raise InputError(f"has more than {MOST_HEADINGS:,} headings.", where=where, fix="A decision is a page or two.")
     ends = [h.first for h in found[1:]] + [len(lines)]
     return [
         Part(h.level, h.words, _between(lines, h.below, ends[i]), h.first + 1, _between(lines, h.below, next(

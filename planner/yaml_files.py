@@ -64,6 +64,29 @@ def parse(text: str, name: str) -> Any:
         raise InputError(f"is not readable as YAML: {fault}.", where=name, fix="Correct the value.") from None
 
 
+def parse_plain(text: str) -> Any:
+    """Values of YAML out of a file that anybody may have written; anchors may stand, but nothing unfolds.
+
+    Raises ValueError for what is no YAML, uses an alias or is nested too deep; `problem_mark` says where it is known.
+    """
+    try:
+        if "*" in text and any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(text, Loader=yaml.CSafeLoader)):
+            raise ValueError("uses an alias (*)")
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as e:
+        raise NoYaml(getattr(e, "problem_mark", None)) from None
+    except (RecursionError, OverflowError) as e:
+        raise ValueError(str(e)) from None
+
+
+class NoYaml(ValueError):
+    """What cannot be read as YAML, and where."""
+
+    def __init__(self, problem_mark: Any) -> None:
+        super().__init__("is not readable as YAML")
+        self.problem_mark = problem_mark
+
+
 def parse_guarded(text: str, name: str) -> Any:
     """As `parse`, for a file that somebody else wrote: aliases, deep nesting and doubled keys are refused first."""
     _check_events(text, name)

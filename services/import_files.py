@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +14,7 @@ from planner.errors import InputError
 
 MOST_FILES = 20_000
 MOST_BYTES = 2 * 2**20
+MOST_BYTES_IN_ALL = 200 * 2**20
 _NOT_OURS = {".git", "node_modules", ".venv", "__pycache__"}
 
 
@@ -41,7 +44,7 @@ def brought(path: Path) -> tuple[Brought, ...]:
     elif path.suffix.lower() == ".zip" and path.is_file():
         found = unzipped(path.name, path.read_bytes())
     elif path.is_file():
-        found = (Brought(path.name, path.read_bytes(), path),)
+        found = (Brought(path.name, _beginning(path), path),)
     else:
         raise InputError("is not there.", where=str(path), fix="Name a folder, a .zip or a .md file.")
     if not found:
@@ -56,7 +59,9 @@ def unzipped(name: str, body: bytes) -> tuple[Brought, ...]:
             entries = [i for i in archive.infolist() if i.filename.lower().endswith(".md") and not i.is_dir()]
             return _limited((Brought(i.filename, _entry(archive, i)) for i in
                              sorted(entries, key=lambda i: i.filename)), Path(name))  # fmt: skip
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as e:
+    except UnicodeDecodeError:
+        raise InputError("holds a file whose name cannot be read.", where=name, fix="Zip the folder again.") from None
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, zlib.error, lzma.LZMAError) as e:
         raise InputError(f"cannot be opened: {e}.", where=name, fix="Zip the folder again, without a password.") from e
 
 
@@ -69,14 +74,23 @@ def _folder(root: Path) -> Iterator[Brought]:
     for path in sorted(root.rglob("*.md")):
         inside = path.relative_to(root)
         if not _NOT_OURS & set(inside.parts) and path.is_file():
-            yield Brought(inside.as_posix(), path.read_bytes()[: MOST_BYTES + 1], path)
+            name = inside.as_posix().encode(errors="backslashreplace").decode()  # a name may be no text at all
+            yield Brought(name, _beginning(path), path)
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(MOST_BYTES + 1)
 
 
 def _limited(files: Iterable[Brought], where: Path) -> tuple[Brought, ...]:
-    found = []
+    found, size = [], 0
     for file in files:
         found.append(file)
-        if len(found) > MOST_FILES:
-            raise InputError(f"holds more than {MOST_FILES:,} Markdown files.", where=str(where),
+        size += len(file.body)
+        if len(found) > MOST_FILES or size > MOST_BYTES_IN_ALL:
+            limit = f"{MOST_FILES:,} Markdown files" if len(found) > MOST_FILES else (
+                f"{MOST_BYTES_IN_ALL // 2**20} MiB of Markdown")  # fmt: skip
+            raise InputError(f"holds more than {limit}.", where=str(where),
                              fix="Choose the folder of the decisions alone.")  # fmt: skip
     return tuple(found)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from db.records import Record
 from decisions import chain
 from decisions.adopted import Found, Links, edits_of, linked, numbers
@@ -22,6 +24,7 @@ from decisions.madr_words import part_of
 from decisions.record import Adr, Status
 from decisions.view import current
 from planner.errors import FliplineError
+from planner.faults import first_fault
 from services.hand_edits import HandEdit, author_of, read_hand_edit, take_hand_edit
 from services.import_files import Brought, brought
 from services.rejudging import rejudge
@@ -154,7 +157,8 @@ def _store_new(ws: Workspace, case: str, files: _Sorted, here: dict[str, Adr], b
             edits = edits_of(found, links, given[found.id], case=case, by=by, at=at)
             new.append(current(edits))
         except (FliplineError, ValueError) as e:
-            error = e if isinstance(e, FliplineError) else FliplineError(str(e).split("\n")[0], where=found.file)
+            said = first_fault(e) if isinstance(e, ValidationError) else str(e).split("\n")[0]
+            error = e if isinstance(e, FliplineError) else FliplineError(said, where=found.file)
             files.broken.append(Broken(found.file, error))
             continue
         records.append(Record(found.id, case, at, by, _chained(found.id, edits)))

@@ -305,8 +305,8 @@ def test_an_output_that_cannot_be_written_is_one_sentence(run, tmp_path):
     log.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2026-11-01 10:00:00,100,50\n")
     ran = run("traffic", str(log), "--replay", str(tmp_path))
     assert ran.code == 2
-    assert ran.err == (f"{tmp_path}: cannot be read or written: Is a directory. Check the path, its rights and the room "
-                       "there.\n")  # fmt: skip
+    fix = "Check the path, its rights and the room there."
+    assert ran.err == f"{tmp_path}: cannot be read or written: Is a directory. {fix}\n"
 
 
 def test_an_interruption_is_one_sentence(run, monkeypatch):

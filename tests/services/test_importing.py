@@ -269,3 +269,40 @@ def test_what_is_no_folder_of_decisions_is_refused(shipped, tmp_path, name, body
         (tmp_path / name).write_bytes(body)
     with pytest.raises(InputError, match=says):
         import_path(shipped, CASE, tmp_path / name, "Kim")
+
+
+def zipped_decisions(path, files, change=lambda body: body):
+    """An archive of texts by name, its bytes changed afterwards."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    path.write_bytes(change(path.read_bytes()))
+    return path
+
+
+def test_an_archive_that_unfolds_into_gigabytes_is_refused(shipped, tmp_path):
+    page = f"# T\n\n## Status\n\naccepted\n{'x' * 2**20}"
+    bomb = zipped_decisions(tmp_path / "bomb.zip", {f"{i:04d}-x.md": page for i in range(201)})
+    assert bomb.stat().st_size < 2**20
+    with pytest.raises(InputError, match=r"bomb\.zip: holds more than 200 MiB of Markdown"):
+        import_path(shipped, "nortia", bomb, "Eve")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda body: body.replace("é".encode(), b"\xff\xff"), "holds a file whose name cannot be read"),
+        (lambda body: body[:45] + bytes(8) + body[53:], "cannot be opened"),
+    ],
+    ids=["name", "damaged"],
+)
+def test_an_archive_that_is_spoiled_is_one_sentence(shipped, tmp_path, change, says):
+    spoiled = zipped_decisions(tmp_path / "a.zip", {"0001-é.md": "# T\n\n## Status\n\naccepted\n" * 50}, change)
+    with pytest.raises(InputError, match=rf"a\.zip: {says}"):
+        import_path(shipped, "nortia", spoiled, "Eve")
+
+
+def test_a_file_whose_name_is_no_text_comes_in(shipped, tmp_path):
+    (tmp_path / os.fsdecode(b"0001-\xff.md")).write_text("# Nameless\n\n## Status\n\naccepted\n")
+    done = import_path(shipped, "nortia", tmp_path, "Eve")
+    assert [a.title for a in done.new] == ["Nameless"] and not done.broken
