@@ -44,6 +44,14 @@ def test_the_second_saver_gets_the_name_of_the_first_and_changes_nothing(store):
     assert store.adrs.get(ID).title == "Lee's"
 
 
+def test_a_draft_stays_in_its_case_and_stands_where_it_was_begun(store):
+    store.adrs.add_draft(nortia("01J000000000000000000000ZZ"), at=NOW, by="Tanaka")
+    store.adrs.add_draft(nortia(), at=NOW + timedelta(days=1), by="Tanaka")
+    assert [a.id for a in store.adrs.all()] == ["01J000000000000000000000ZZ", ID]
+    with pytest.raises(NotAllowed, match="belongs to case nortia"):
+        store.adrs.save_draft(nortia().model_copy(update={"case": "other"}), version=1, at=NOW, by="Lee")
+
+
 def test_a_proposal_is_no_draft_any_more(store):
     proposed(store)
     assert [e.kind for e in store.adrs.edits(ID)] == ["created", "proposed"]

@@ -92,14 +92,22 @@ def moved(data, place, rows):
     return [*rows[:at], (adr, seq + 40, *rest), *rows[at + 1 :]], (adr, seq)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), attack=st.sampled_from([changed_byte, removed, swapped, inserted, moved]))
+def put_under_another(data, place, rows):
+    """A link at the end of the other record: it is missing here, and does not follow there."""
+    at = data.draw(st.integers(0, len(rows) - 1))
+    adr, seq, *rest = rows[at]
+    return [*rows[:at], (B if adr == A else A, 5, *rest), *rows[at + 1 :]], (adr, seq)
+
+
+@settings(max_examples=48, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), attack=st.sampled_from([changed_byte, removed, swapped, inserted, moved, put_under_another]))
 def test_any_change_removal_reordering_or_insertion_is_found_and_named(log, place, data, attack):
     before, known = stored(place), heads(log)
     rows, named = attack(data, place, before)
     put(place, rows)
     try:
-        assert [(b.adr, b.seq) for b in log.adrs.verify(known)] == [named]
+        others = [(B if named[0] == A else A, 5)] if attack is put_under_another else []
+        assert sorted((b.adr, b.seq) for b in log.adrs.verify(known)) == sorted([named, *others])
     finally:
         put(place, before)
     assert log.adrs.verify(known, nothing_after=True) == ()
@@ -158,6 +166,23 @@ def test_a_draft_that_is_put_beside_a_record_or_in_its_place_hides_nothing(log, 
     assert [(b.adr, b.seq) for b in log.adrs.verify(known)] == [(A, 1)]
 
 
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_byte_of_any_snapshot_is_found_and_named(log, place, data):
+    adr = data.draw(st.sampled_from([A, B]))
+    (ref,) = log.adrs.get(adr).snapshots
+    raw, written = bytearray(log.snapshots.get(ref.sha256)), "UPDATE snapshot SET body = ? WHERE sha256 = ?"
+    n = data.draw(st.integers(0, len(raw) - 1))
+    raw[n] ^= data.draw(st.integers(1, 255))
+    place.lift("snapshot")
+    place.run((written, (bytes(raw), ref.sha256)))
+    try:
+        assert [(b.adr, b.seq) for b in log.adrs.verify()] == [(adr, 3)]
+    finally:
+        place.run((written, (f"plan of {adr}".encode(), ref.sha256)))
+    assert log.adrs.verify() == ()
+
+
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
@@ -195,4 +220,21 @@ def test_a_view_in_memory_follows_what_others_write_and_what_was_undone(log, pla
     other.adrs.append(A, Commented(at=NOW, author="Kim", text="last"))
     assert [c.text for c in log.adrs.get(A).comments] == ["fine", "later", "last"]
     assert log.adrs.get(B) is log.adrs.get(B)
+    other.close()
+
+
+def test_a_view_in_memory_is_not_continued_by_a_record_that_was_written_anew(log, place):
+    rows = stored(place)
+    assert [c.text for c in log.adrs.get(A).comments] == ["fine"]
+    anew = forged(A, 4, rows[2][5], "written anew")
+    put(place, [*rows[:3], anew, forged(A, 5, anew[5], "and on"), *rows[4:]])
+    assert [c.text for c in log.adrs.get(A).comments] == ["written anew", "and on"]
+
+
+def test_a_draft_in_memory_follows_what_others_save(log, place):
+    draft = log.adrs.add_draft(nortia("01J0000000000000000NORTIA3"), at=NOW, by="Tanaka")
+    assert log.adrs.all()[-1].title == draft.adr.title
+    other = open_store(place.url)
+    other.adrs.save_draft(draft.adr.model_copy(update={"title": "Theirs"}), version=1, at=NOW, by="Lee")
+    assert log.adrs.all()[-1].title == "Theirs"
     other.close()

@@ -10,13 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 from decisions.flips import from_template
 from decisions.record import Status
-from services.decisions import open_adr, save
+from services.decisions import open_adr, save, successor_of
 from services.flip_edits import add_condition
 from services.verdicts import case_state
 from services.workspace import Workspace, now, open_workspace
 from tests.forgotten import forgotten
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
+from ui.parts import plain
 
 
 def stored(home: Path, status: Status):
@@ -129,3 +130,11 @@ def test_a_condition_on_a_metric_that_is_gone_is_shown_with_its_stored_line(full
         assert not app.exception
         assert "no longer exists. It was stored as 'vllm: start-up ≤ 300'." in text(app).replace("\\", "")
         assert not app.switch_page("pages/decision.py").run().exception
+
+
+def test_what_would_supersede_a_decision_is_called_what_it_is(full: Workspace, launch: Launch) -> None:
+    old = stored(full.home, Status.ACCEPTED)
+    said = [m.value for m in launch("decision").markdown if "Under way to supersede it" in m.value]
+    successor = successor_of(case_state(full, "nortia"), old)
+    assert successor is not None
+    assert [successor.status.value in line and plain(successor.title) in line for line in said] == [True]

@@ -67,6 +67,16 @@ def test_another_version_than_the_one_decided_on_does_not_decide(exported, tmp_p
     assert verdict.state == "expired"
 
 
+def test_a_proposal_is_judged_too_and_a_rejected_one_is_passed_over(exported):
+    (path,) = exported.glob("0001-*.md")
+    text = path.read_text()
+    path.write_text(text.replace("\nstatus: accepted\n", "\nstatus: proposed\n"))
+    assert [c.adr.status.value for c in check_folder(exported, None).decisions] == ["proposed"]
+    path.write_text(text.replace("\nstatus: accepted\n", "\nstatus: rejected\n"))
+    with pytest.raises(InputError, match="holds no decision in force"):
+        check_folder(exported, None)
+
+
 def test_bad_input_is_named(exported, tmp_path):
     with pytest.raises(InputError, match="is not there"):
         check_folder(exported, tmp_path / "none")

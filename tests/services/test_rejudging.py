@@ -167,6 +167,14 @@ def test_a_judgement_that_read_too_early_reads_again(shipped, monkeypatch):
     assert [v.condition for v in rejudge(shipped, CASE)] == ["few-users"]
 
 
+def test_what_was_overdue_before_is_not_the_cause_of_what_changes_later(shipped, tmp_path, monkeypatch):
+    adr = decided_on_a_version(shipped, tmp_path)
+    later(monkeypatch, timedelta(days=31))  # its re-check was promised within 30
+    rejudge(shipped, CASE)
+    deploy(shipped, CASE, candidate="vllm", since=now().date(), engine_version="1.0.0", by="Kim")
+    assert history(shipped, adr)["slow"] == [("armed", "decision"), ("armed", "date"), ("expired", "production")]
+
+
 def test_production_that_moves_on_while_it_is_read_counts(shipped, tmp_path, monkeypatch):
     adr = decided_on_a_version(shipped, tmp_path)
     read = rejudging.case_state

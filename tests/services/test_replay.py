@@ -9,7 +9,7 @@ import pytest
 from decisions.flips import FlipState, from_template
 from planner.errors import InputError, NotAllowed
 from services import replay as module
-from services.arrivals import bring_in
+from services.arrivals import bring_in, bring_in_usage
 from services.decisions import begin_draft, open_adr, save
 from services.exporting import export_all
 from services.importing import import_path
@@ -17,7 +17,7 @@ from services.log_file import export_log, import_log
 from services.replay import replay
 from tests.bundle.made import POINT
 from tests.services.conftest import opened
-from tests.services.made import CASE, accepted, asking, decide, measured, small_plan, with_plan
+from tests.services.made import CASE, accepted, asking, days, decide, measured, small_plan, with_plan
 
 
 def by_id(condition):
@@ -35,6 +35,15 @@ def test_what_arrives_later_changes_nothing_of_then(shipped, tmp_path):
     adr = accepted(shipped)
     with_plan(shipped, small_plan(POINT))
     bring_in(shipped, CASE, measured(tmp_path / "run"), "Lee")
+    assert replay(shipped, adr.id).same
+
+
+def test_a_day_that_was_brought_in_twice_counts_once_then_as_now(shipped):
+    bring_in_usage(shipped, CASE, days(28, 9), by="Kim", source="a first log")
+    bring_in_usage(shipped, CASE, days(28, 7), by="Kim", source="the whole log")
+    adr = accepted(shipped)
+    given = json.loads(shipped.store.snapshots.get(adr.snapshot("verdicts")))
+    assert given["flip conditions"]["few-users"]["value"] == 7
     assert replay(shipped, adr.id).same
 
 
