@@ -15,7 +15,7 @@ from ui.text import t
 HEIGHT = 340
 SMALL_HEIGHT = 280
 STRIP_HEIGHT = 120  # legend and axis included
-LEGEND_CHARACTERS = 54  # a row of a legend on half a page, its symbols counted as 4
+LEGEND_CHARACTERS = 60  # a row of a legend on half a page, its symbols counted as 4
 
 
 def _concurrency_axis(title: str) -> alt.X:
@@ -36,7 +36,7 @@ def _legend(names: Sequence[str]) -> alt.Legend:
     columns = max(2, LEGEND_CHARACTERS // (4 + max(map(len, names), default=0)))
     return alt.Legend(
         orient="top", columns=columns, labelLimit=240, symbolType="circle", symbolOpacity=1, symbolSize=90,
-        labelFontSize=12, padding=0, rowPadding=3, columnPadding=12, offset=10,
+        symbolStrokeWidth=1, labelFontSize=12, padding=0, rowPadding=3, columnPadding=12, offset=10,
     )  # fmt: skip
 
 
