@@ -55,7 +55,7 @@ def candidate(port: int, *emulate: str, name: str = "emu", engine: str = "vllm",
     return {
         "id": name, "role": "favourite", "engine": engine, "model_name": "emulated",
         "contract": {"engine": engine, "output_length": "fixed"},
-        "launch": {"url": f"http://127.0.0.1:{port}", "command": command, "ready_timeout_s": 20} | launch,
+        "launch": {"url": f"http://127.0.0.1:{port}", "command": command, "ready_timeout_s": 60} | launch,
     }  # fmt: skip
 
 
