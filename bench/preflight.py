@@ -114,7 +114,7 @@ async def _counter(target: Target, local: Callable[[str], int] | None) -> Counte
                               where=str(target.pool.origin))  # fmt: skip
         try:
             return int(json.loads(exchange.body)["usage"]["prompt_tokens"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ServerError("the server does not count prompt tokens in usage.", where=str(target.pool.origin),
                               fix="Lengths cannot be set on it.") from None  # fmt: skip
 

@@ -224,14 +224,14 @@ def read_answer(reads: Iterable[tuple[float, bytes]]) -> Answer:
 
 
 def _json_in(text: str) -> Any:
-    """What it says, or None where it is not JSON."""
+    """What it says, or None where it is not JSON, or none that can be read: nested without end, or thousands of digits."""
     try:
         found, end = _read_json(text)
         return found if end == len(text) else json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         try:
             return json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return None
 
 

@@ -267,7 +267,7 @@ async def fetch_json(pool: Pool, method: str, path: str, body: dict[str, Any] | 
         return None
     try:
         found = json.loads(exchange.body)
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
@@ -279,7 +279,7 @@ def error_message(exchange: Exchange) -> str:
         found = json.loads(body)
         error = found.get("error", found) if isinstance(found, dict) else found
         text = error.get("message", error) if isinstance(error, dict) else error
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         text = body.decode("utf-8", "replace")
     asked = exchange.headers.get("retry-after", "")
     return " ".join(str(text).split())[:300] + (f" (Retry-After: {asked[:40]})" if asked else "")

@@ -98,6 +98,8 @@ def documents(text: str) -> list[Doc]:
         except json.JSONDecodeError as e:
             line = text.count("\n", 0, e.pos) + 1
             raise InputError(f"is not whole: the JSON breaks off at line {line}.", fix="Copy the file again.") from None
+        except (ValueError, RecursionError):  # nested without end, or a number of thousands of digits
+            raise InputError("holds JSON that no tool writes.", fix="Choose the file as the tool wrote it.") from None
         found += [d for d in (value if isinstance(value, list) else [value]) if isinstance(d, dict)]
         while at < len(text) and text[at] in " \t\r\n,":
             at += 1

@@ -58,6 +58,7 @@ def read_foreign(name: str, content: bytes, stated: Stated, format: str = "") ->
         raise InputError("is not text in UTF-8.", where=name, fix="Choose the file as the tool wrote it.") from None
     if format and format not in FORMATS:
         raise UnknownName.from_known("format", format, FORMATS, where=name)
+    chosen: Format | None = None
     try:
         docs = documents(text)
         chosen = FORMATS[format] if format else next((f for f in FORMATS.values() if f.recognises(text, docs)), None)

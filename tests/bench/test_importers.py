@@ -288,6 +288,8 @@ BAD = {
     "text for a number": (harmed(DETAILED, duration="long"), "field 'duration' is 'long', not a number"),
     "lists of two lengths": (harmed(DETAILED, ttfts=[0.1]), "not of one length"),
     "wrong kind in a list": (harmed(DETAILED, ttfts=["a", "b", "c", "d"]), "another kind of value"),
+    "nested without end": ('{"a": ' + "[" * 200_000, "holds JSON that no tool writes"),
+    "a number without end": ('{"a": ' + "9" * 5000 + "}", "holds JSON that no tool writes"),
     "nothing ended well": (harmed(DETAILED, completed=0), "no request of this run ended well"),
     "no length": (harmed(DETAILED, total_output_tokens=0), "without lengths means nothing"),
 }  # fmt: skip

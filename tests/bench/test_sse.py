@@ -186,6 +186,13 @@ def test_something_that_is_not_json_is_named() -> None:
     assert "<html>" in answer_of(b"data: <html>\n\n").malformed
 
 
+@pytest.mark.parametrize("data", [b"[" * 200_000, b'{"choices": [], "usage": ' + b"9" * 5000 + b"}"])
+def test_json_that_no_engine_writes_is_named_and_ends_nothing(data: bytes) -> None:
+    answer = answer_of(ROLE, chunk({"content": "a"}), b"data: " + data + b"\n\n", DONE)
+    assert times(answer) == [2.0]
+    assert answer.malformed.startswith("an event is not a JSON object: ")
+
+
 def test_white_space_around_the_json_is_allowed() -> None:
     answer = answer_of(b'data:  {"choices":[{"delta":{"content":"a"}}]} \n\n', DONE)
     assert times(answer) == [1.0]

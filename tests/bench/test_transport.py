@@ -147,6 +147,8 @@ def test_only_a_json_object_counts_as_an_answer() -> None:
     assert against(replies(b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"), use) is None
     assert against(replies(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"), use) is None
     assert against(replies(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{!"), use) is None
+    endless = b"[" * 100_000
+    assert against(replies(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(endless), endless)), use) is None
 
 
 @pytest.mark.parametrize(
