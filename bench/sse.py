@@ -224,7 +224,7 @@ def read_answer(reads: Iterable[tuple[float, bytes]]) -> Answer:
 
 
 def _json_in(text: str) -> Any:
-    """What it says, or None where it is not JSON, or none that can be read: nested without end, or thousands of digits."""
+    """What it says; None where it is not JSON, or none that can be read: nested without end, thousands of digits."""
     try:
         found, end = _read_json(text)
         return found if end == len(text) else json.loads(text)
