@@ -106,11 +106,13 @@ def _prompt(row: dict[str, Any], where: str) -> str:
 
 
 def _bytes(path: Path, where: str) -> bytes:
+    fix = "Its path is relative to the plan's folder."
     try:
+        if path.exists() and not path.is_file():  # a device never ends
+            raise InputError("is not a plain file.", where=where, fix=fix)
         return path.read_bytes()
     except OSError as e:
-        raise InputError(f"cannot be read: {e.strerror}.", where=where,
-                         fix="Its path is relative to the plan's folder.") from None  # fmt: skip
+        raise InputError(f"cannot be read: {e.strerror}.", where=where, fix=fix) from None
 
 
 def _text(data: bytes, where: str) -> str:

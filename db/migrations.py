@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, inspect, text
 
-from db.dialects import append_only, counted, ddl
-from planner.errors import SchemaTooNew
+from db.dialects import SQLITE, append_only, counted, ddl
+from planner.errors import InputError, SchemaTooNew
 
 Migration = Callable[[Connection], None]
 MIGRATIONS: list[Migration] = []
@@ -27,9 +27,13 @@ def migration(function: Migration) -> Migration:
 def migrate(connection: Connection) -> list[str]:
     """Run what is pending and return its names. The caller holds the write lock and commits.
 
-    Raises SchemaTooNew when the database was written by a newer Flipline.
+    Raises SchemaTooNew when the database was written by a newer Flipline, InputError for a file of another program.
     """
-    if not inspect(connection).has_table("migration"):
+    tables = inspect(connection).get_table_names()
+    if "migration" not in tables:
+        if tables and connection.dialect.name == SQLITE.name:  # a PostgreSQL may be shared, a file is one program's
+            raise InputError(f"the file belongs to another program: it holds the table {tables[0]!r}.",
+                             where="database", fix="Choose another file.")  # fmt: skip
         ddl(connection, "CREATE TABLE migration (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)")
     applied = {row[0] for row in connection.execute(text("SELECT name FROM migration"))}
     unknown = sorted(applied - {m.__name__ for m in MIGRATIONS})

@@ -11,6 +11,7 @@ from planner.condition_line import format_condition, parse_condition
 from planner.errors import InputError, SchemaTooNew
 from planner.faults import first_fault
 from planner.poc import Plan
+from planner.yaml_files import must_not_unfold
 
 PLAN_SCHEMA = 1
 
@@ -43,8 +44,9 @@ def plan_from_yaml(text: str, *, where: str = "plan") -> Plan:
     """
     try:
         data = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as e:
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as e:  # ValueError: a date such as 2026-13-01
         raise InputError(f"is not YAML: {str(e).splitlines()[0]}.", where=where) from None
+    must_not_unfold(data, where)
     if not isinstance(data, dict):
         raise InputError(
             "is not a plan file: it has no fields.", where=where, fix="Download it from the PoC plan page."

@@ -16,6 +16,7 @@ from planner.errors import InputError
 
 LARGEST_FILE_BYTES = 1_000_000  # the largest of ours has 50 kB
 DEEPEST = 20
+DEEPEST_OF_ALL, MOST_VALUES = 100, 1_000_000
 
 Place = Sequence[str | int]
 
@@ -85,6 +86,29 @@ class NoYaml(ValueError):
     def __init__(self, problem_mark: Any) -> None:
         super().__init__("is not readable as YAML")
         self.problem_mark = problem_mark
+
+
+def must_not_unfold(value: Any, name: str) -> None:
+    """Raise InputError for values that are nested too deep, hold themselves, or unfold to more than any file of ours.
+
+    Aliases share what they stand for: it is counted as often as it would be written out, without writing it out.
+    """
+    sizes: dict[int, int] = {}
+
+    def size(node: Any, depth: int) -> int:
+        if not isinstance(node, dict | list):
+            return 1
+        if depth > DEEPEST_OF_ALL or sizes.get(id(node)) == 0:
+            raise InputError(f"is nested deeper than {DEEPEST_OF_ALL} levels.", where=name, fix="Write it flatter.")
+        if id(node) not in sizes:
+            sizes[id(node)] = 0  # open: who meets it again is inside it
+            inside = node.values() if isinstance(node, dict) else node
+            sizes[id(node)] = 1 + sum(size(child, depth + 1) for child in inside)
+        return sizes[id(node)]
+
+    if size(value, 0) > MOST_VALUES:
+        raise InputError(f"unfolds to more than {MOST_VALUES:,} values.", where=name,
+                         fix="Write the values out where they are needed.")  # fmt: skip
 
 
 def parse_guarded(text: str, name: str) -> Any:

@@ -25,6 +25,7 @@ from services.usage import Usage
 DAY_S = 86_400
 DAYS_AT_ONCE = 7  # as many samples as a query may load are more than a week of many servers has
 MOST_DAYS = 400
+EARLIEST = date(1972, 1, 1)  # so that 400 days before it have a number, too
 SELDOM_S = 300.0  # Prometheus' own look-back: a gauge that is read less often has holes, and says nothing about peaks
 BRIDGED = "1h"  # a counter goes on counting while nobody scrapes it; after a longer hole its growth is left out
 SERVERS_NAMED = 5
@@ -197,6 +198,8 @@ def demand_of_prometheus(
     """
     if not 1 <= days <= MOST_DAYS:
         raise InputError(f"{days} days are asked for.", where=p.name, fix=f"Ask for 1 to {MOST_DAYS}.")
+    if last < EARLIEST:
+        raise InputError(f"{last} lies before there was a Prometheus.", where=p.name, fix="Ask for a later day.")
     first = last - timedelta(days=days - 1)
     begin_s = round(datetime(first.year, first.month, first.day, tzinfo=UTC).timestamp())
     w = watched(p, engines, begin_s=begin_s, end_s=begin_s + days * DAY_S, engine=engine, selector=selector)

@@ -86,13 +86,17 @@ class Table:
         return io.TextIOWrapper(io.BytesIO(self._content), encoding="utf-8-sig", newline="")
 
     def _csv_head(self) -> tuple[str, ...]:
-        head = self._text().readline()
+        head = self._text().readline(LONGEST_CELL)
         self._delimiter = max(DELIMITERS, key=head.count)
-        return tuple(c.strip() for c in next(csv.reader([head], delimiter=self._delimiter), []))
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+        try:
+            return tuple(c.strip() for c in next(csv.reader([head], delimiter=self._delimiter, strict=True), []))
+        except csv.Error as e:
+            raise InputError(f"its first line cannot be read: {e}.", where=f"{self.name}, line 1",
+                             fix="Begin with the names of the columns.") from None  # fmt: skip
 
     def _csv_rows(self, faults: Faults) -> Iterator[tuple[int, list[str]]]:
         width = len(self.columns)
-        csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
         reader = csv.reader(self._text(), delimiter=self._delimiter, strict=True)
         next(reader)
         while True:
@@ -126,7 +130,7 @@ def _objects(lines: Sequence[str]) -> Sequence[dict[str, Any] | None]:
     if all(line[:1] == "{" and line[-1:] == "}" for line in bare):
         try:
             rows: list[dict[str, Any]] = json.loads(f"[{','.join(bare)}]")
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
             rows = []
         if len(rows) == len(lines):
             return rows
@@ -136,6 +140,6 @@ def _objects(lines: Sequence[str]) -> Sequence[dict[str, Any] | None]:
 def _object(line: str) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None

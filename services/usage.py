@@ -50,6 +50,8 @@ FIGURES = (
     Figure("input_tokens", "input_tokens", ("mean",)),
     Figure("output_tokens", "output_tokens", ("mean",)),
 )
+EARLIEST, LATEST = 1970, 9998  # years of a request
+MOST_DAYS = 3660  # as many as a condition looks back at most (planner/conditions.py)
 PREFIX = "observed/"  # begins the id of an observed figure: observed/BATCH/DAY/METRIC/STATISTIC
 OPTIONAL = ("requests", "shared_prefix_share", "input_tokens", "output_tokens", "coverage")
 SHARES = ("shared_prefix_share", "coverage")
@@ -118,6 +120,9 @@ def _span(row: dict[str, str], place: str) -> tuple[datetime, datetime]:
     except ValueError:
         raise InputError("start or end is not a time.", where=place,
                          fix="Write them as 2026-11-29T10:00:00+00:00.") from None  # fmt: skip
+    if not all(EARLIEST <= moment.year <= LATEST for moment in (start, end)):
+        raise InputError(f"start or end lies outside the years {EARLIEST} to {LATEST}.", where=place,
+                         fix="Write the year of the request.")  # fmt: skip
     if (start.tzinfo is None) != (end.tzinfo is None):
         raise InputError("only one of start and end states its time zone.", where=place)
     if end < start:
@@ -133,13 +138,16 @@ def _usage_of_requests(
         raise InputError("some times state their zone and some do not.", where=where, fix="State it in every row.")
     if not spans:
         return ()
+    first, last = min(s for s, _ in spans), max(s for s, _ in spans)
+    if (last - first).days > MOST_DAYS:
+        raise InputError(f"runs from {first.date()} to {last.date()}, which is no log of one service.", where=where,
+                         fix=f"Mend the times, or bring {MOST_DAYS:,} days at most.")  # fmt: skip
     # A request that ends as it came, by a clock of whole seconds, was there at that moment all the same.
     moment = timedelta(microseconds=1)
     events = sorted([(s, 1) for s, _ in spans] + [(max(e, s + moment), -1) for s, e in spans])
     steps: dict[date, list[int]] = {}
     for at, step in events:
         steps.setdefault(at.date(), []).append(step)
-    first, last = min(s for s, _ in spans), max(s for s, _ in spans)
     in_flight, day, found = 0, first.date(), []
     while day <= last.date():
         level = list(accumulate(steps.get(day, ()), initial=in_flight))

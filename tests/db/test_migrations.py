@@ -1,6 +1,8 @@
 """The schema: made from nothing, made once, and the same as the row classes say."""
 
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -97,3 +99,14 @@ def test_pragmas_are_in_force(path):
 
         assert (ask("journal_mode"), ask("foreign_keys"), ask("recursive_triggers")) == ("wal", 1, 1)
     store.close()
+
+
+def test_a_file_of_another_program_is_left_as_it_is(tmp_path):
+    file = tmp_path / "places.sqlite"
+    with closing(sqlite3.connect(file)) as theirs:
+        theirs.execute("CREATE TABLE bookmark (url TEXT)")
+        theirs.commit()
+    with pytest.raises(InputError, match="belongs to another program: it holds the table 'bookmark'"):
+        open_store(f"sqlite:///{file}")
+    with closing(sqlite3.connect(file)) as theirs:
+        assert theirs.execute("SELECT name FROM sqlite_master").fetchall() == [("bookmark",)]

@@ -236,3 +236,24 @@ def test_every_row_is_taken_or_counted_or_the_log_is_refused(rows: list[str]) ->
     assert min(r.input_tokens) >= 0 and r.at_s[0] == 0 and list(r.at_s) == sorted(r.at_s)
     if not log.left_out:
         assert read_log("x.csv", content).requests == r
+
+
+@pytest.mark.parametrize(
+    ("head", "sentence"),
+    [
+        ('TIMESTAMP,"ContextTokens"x,GeneratedTokens', r"x\.csv, line 1: its first line cannot be read"),
+        ('TIMESTAMP,"ContextTokens,GeneratedTokens', r"x\.csv, line 1: its first line cannot be read"),
+        (f"{'a' * 200_000},b", "none of the known layouts"),
+    ],
+    ids=["text after a quote", "open quote", "a name of 200,000 letters"],
+)
+def test_a_first_line_that_cannot_be_read_is_one_sentence(head: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_log("x.csv", f"{head}\n2026-11-01 10:00:00,1,1\n".encode())
+
+
+def test_a_number_of_thousands_of_digits_is_no_json_object() -> None:
+    lines = [f'{{"timestamp":{"1" * 5000},"input_length":1,"output_length":1}}',
+             '{"timestamp":5,"input_length":1,"output_length":1}']  # fmt: skip
+    with pytest.raises(InputError, match=r"1 lines that are no JSON object \(first: line 1\); 1 rows are sound"):
+        read_log("x.jsonl", "\n".join(lines).encode())

@@ -190,3 +190,17 @@ def test_a_faulty_file_is_refused_with_the_place(content, message):
 
 def test_the_example_reads():
     assert [u.peak_in_flight for u in read_usage(EXAMPLE)] == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("spans", "sentence"),
+    [
+        (["0001-01-01T00:00:00,0001-01-01T00:00:01"], "line 2: start or end lies outside the years 1970 to 9998"),
+        (["2026-11-01T00:00:00,9999-12-31T23:59:59"], "line 2: start or end lies outside the years 1970 to 9998"),
+        (["1980-01-01T00:00:00,1980-01-01T00:00:01", "2026-11-01T00:00:00,2026-11-01T00:00:01"],
+         "runs from 1980-01-01 to 2026-11-01, which is no log of one service"),
+    ],
+)  # fmt: skip
+def test_a_request_of_another_age_is_no_usage(spans, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_usage("\n".join(["start,end", *spans]))
