@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from decisions.flips import from_template
 from decisions.record import FlipCondition
+from planner.errors import ConflictError
 from services import rejudging
 from services.arrivals import bring_in, bring_in_usage
 from services.cases import begin_case
@@ -149,6 +150,19 @@ def test_once_a_day_is_enough_and_a_new_catalogue_is_looked_at(shipped, monkeypa
     later(monkeypatch, timedelta(days=1))
     judge_if_due(shipped, case)
     assert len(judged) == 3
+
+
+def test_while_another_process_writes_a_visit_goes_on_and_the_next_one_judges(shipped, monkeypatch):
+    case, tried = shipped.store.cases.get(CASE).id, []
+
+    def busy(*_, **__):
+        tried.append(True)
+        raise ConflictError("another process has been writing for 10 s.")
+
+    monkeypatch.setattr(rejudging, "judge_again", busy)
+    judge_if_due(shipped, case)
+    judge_if_due(shipped, case)
+    assert len(tried) == 2
 
 
 def test_a_judgement_that_read_too_early_reads_again(shipped, monkeypatch):
