@@ -74,7 +74,8 @@ def test_a_deep_link_opens_the_app_at_that_page_for_the_first_visitor(page: Page
 def test_a_link_opens_the_case_that_it_names_with_its_measurements(page: Page):
     page.goto("/results?case=two-cores")
     heading(page, "Results")
-    expect(page.get_by_text(re.compile(r"fails at 0\.712 x")).first).to_be_visible()
+    # total output of the middle starts of three at four in flight: 807.7 over 1,189.6 tok/s
+    expect(page.get_by_text(re.compile(r"fails at 0\.679 x")).first).to_be_visible()
     picture(page, "0-two-cores")
     go(page, "Overview")
     assert "case=two-cores" in page.url
