@@ -47,8 +47,9 @@ st.subheader(t("Runs"))
 if state.runs:
     st.markdown(" ".join(kind_badge(k) for k in dict.fromkeys(r.kind.value for r in state.runs)))
     st.dataframe(
-        runs_frame(state), hide_index=True, height="content", alt=t("Runs of this case with status and findings")
-    )
+        runs_frame(state), hide_index=True, height="content", alt=t("Runs of this case with status and findings"),
+        column_config={t("Findings"): st.column_config.TextColumn(width="large")},
+    )  # fmt: skip
 else:
     st.markdown(t("Nothing was measured yet."))
 measure_here.earlier(ws, state)

@@ -15,6 +15,7 @@ from services.pasted_sheet import Sheet, proposed, read_sheet
 from services.pasted_words import UNITS_BY_HAND, Heading, meanings
 from ui.parts import plain, shown_errors
 from ui.text import t
+from ui.words import metrics_in_words
 
 EXAMPLE = "Engine\tIn flight\tInput tokens\tOutput tokens\tTTFT p95 [s]\ttok/s in total\nvllm\t16\t3596\t500\t1.8\t412"
 MARKS = {None: "as the cells tell", "point": "1,234.5", "comma": "1.234,5"}
@@ -56,7 +57,7 @@ def _not_said(plan: Plan, key: str) -> tuple[Stated, str | None]:
 
 def _columns(sheet: Sheet, key: str) -> tuple[Heading, ...]:
     """What each column holds, as read from its heading; every cell of this table can be changed."""
-    read, words = proposed(sheet), meanings()
+    read, words = proposed(sheet), {name: metrics_in_words(label) for name, label in meanings().items()}
     with st.expander(t("What the columns hold"), expanded=any(c.why for c in read)):
         shown = pd.DataFrame(
             {
@@ -110,8 +111,9 @@ def figures_frame(rows: tuple[Filled, ...]) -> pd.DataFrame:
         [
             {
                 t("Row"): f.row, t("Candidate"): f.candidate, t("Load point"): f.load_point, t("Start"): f.start,
-                t("Repeat"): f.repeat, t("Figure"): METRICS[f.metric].name, t("Statistic"): f.statistic,
-                t("Of the repeats"): f.spread or None, t("Value"): f.value, t("Unit"): METRICS[f.metric].unit,
+                t("Repeat"): f.repeat, t("Figure"): metrics_in_words(METRICS[f.metric].name),
+                t("Statistic"): f.statistic, t("Of the repeats"): f.spread or None, t("Value"): f.value,
+                t("Unit"): METRICS[f.metric].unit,
                 t("n"): f.n, t("When"): f"{f.at:%Y-%m-%d}" if f.at else None,
             }
             for f in rows

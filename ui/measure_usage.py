@@ -53,8 +53,9 @@ def _file(state: CaseState) -> Demand | None:
     st.download_button(
         t("Example"), EXAMPLE, file_name="usage.csv", mime="text/csv", icon=":material/download:", on_click="ignore"
     )
+    known = sum(e.kind == "observed" for e in state.evidence)  # an uploader is empty again once its file is in
     upload = st.file_uploader(t("Usage (.csv, .jsonl)"), type=["csv", "jsonl", "json"],
-                              key=f"usage-{state.case.slug}")  # fmt: skip
+                              key=f"usage-{state.case.slug}-{known}")  # fmt: skip
     whole = st.checkbox(t("The log holds all of its first and last day"), key="usage-whole",
                         help=t("Else these two reach only from the first and to the last request."))  # fmt: skip
     if upload is None:
