@@ -104,7 +104,10 @@ class Framing:
         wire = self._exchange.wire
         new = wire[-1][1] if self._fed == len(wire) - 1 else b"".join(data for _, data in wire[self._fed :])
         self._fed = len(wire)
-        self._parser.feed_data(new)
+        try:
+            self._parser.feed_data(new)
+        except httptools.HttpParserUpgrade:  # no kind of HttpParserError
+            raise httptools.HttpParserError("it changes to another protocol") from None
 
     @property
     def ends_with_connection(self) -> bool:
@@ -152,6 +155,6 @@ def body_reads(wire: Iterable[tuple[float, bytes]]) -> Reads:
     for body.t, data in wire:
         try:
             parser.feed_data(data)
-        except httptools.HttpParserError:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             break
     return body.pieces

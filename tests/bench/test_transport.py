@@ -112,8 +112,20 @@ def test_a_stalled_answer_ends_in_time() -> None:
     assert e.error_kind == "timeout"
 
 
-def test_something_that_is_not_http_is_named() -> None:
-    assert against(replies(b"SSH-2.0-OpenSSH\r\n"), get).error_kind == "protocol"
+@pytest.mark.parametrize(
+    ("wire", "why"),
+    [
+        (b"SSH-2.0-OpenSSH\r\n", "Expected HTTP/"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", "another protocol"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nabc", "Invalid character in Content-Length"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFF\r\nabc", "Chunk size overflow"),
+    ],
+)
+def test_something_that_is_not_http_is_named(wire: bytes, why: str) -> None:
+    e = against(replies(wire, then_wait=True), get)
+    assert e.error_kind == "protocol"
+    assert e.error.startswith("the answer is not HTTP: ") and why in e.error
+    assert e.body == b""
 
 
 def test_cancelling_ends_what_is_in_flight_from_our_side() -> None:
