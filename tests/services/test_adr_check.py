@@ -77,6 +77,17 @@ def test_a_proposal_is_judged_too_and_a_rejected_one_is_passed_over(exported):
         check_folder(exported, None)
 
 
+def test_bundles_of_candidates_that_a_decision_does_not_know_say_nothing_about_it(exported, tmp_path):
+    (path,) = exported.glob("0001-*.md")
+    path.write_text(path.read_text().replace("vllm: ttft p95", "ttft p95"))  # a condition on whatever was measured
+    measured(tmp_path / "runs" / "one", candidate="of-another-team")
+    (verdict,) = check_folder(exported, tmp_path / "runs").decisions[0].verdicts
+    assert verdict.state == "unmeasured"
+    measured(tmp_path / "runs" / "two")
+    (verdict,) = check_folder(exported, tmp_path / "runs").decisions[0].verdicts
+    assert verdict.state == "fired"
+
+
 def test_bad_input_is_named(exported, tmp_path):
     with pytest.raises(InputError, match="is not there"):
         check_folder(exported, tmp_path / "none")
