@@ -259,6 +259,18 @@ def test_a_failed_start_is_never_passed_over():
         assert v.n == 3
 
 
+def test_a_start_counts_whatever_was_asked_of_it():
+    wider = CONTRACT.model_copy(update={"candidate": ASKED | {"max_num_seqs": "64"}})
+    c = context(contracts={x.full_hash(): x for x in (CONTRACT, wider)})
+    starts = [
+        Evidence(id=f"s{i}", metric="started", value=ok, unit="bool", kind=Kind.MEASURED, source=f"b{i}",
+                 at=NOW - timedelta(hours=9 - i), candidate="vllm", contract=asked.full_hash())
+        for i, (ok, asked) in enumerate(((0, wider), (1, CONTRACT)))
+    ]  # fmt: skip
+    v = evaluate(parse_condition("vllm: started is true"), starts, c)
+    assert (v.state, v.n) == (State.FAILS, 2)
+
+
 def share(metric: str, value: float, n: int, start: int = 1) -> Evidence:
     return ttft(id=f"{metric}-{start}-{n}-{value}", metric=metric, statistic="value", value=value, unit="share", n=n,
                 start=start, exceedances=())  # fmt: skip

@@ -107,6 +107,14 @@ def test_requests_that_are_missing_round_up_to_whole_starts():
     assert (run.more.n, run.starts) == (99, 2)
 
 
+def test_of_two_percentiles_the_one_that_lacks_most_says_how_many_starts():
+    # p95 with one beyond lacks 33 of 93, p99 without one 239 of 299: 60 a start bring the larger in four starts
+    both = hypothesis("H4", "vllm: ttft p95 <= 2 s at peak", "vllm: ttft p99 <= 2 s at peak")
+    seen = [ttft(n=60, beyond=1), ttft(n=60, statistic="p99", id="p99")]
+    (run,) = listed(both, evidence=seen)
+    assert (run.more.n, run.starts) == (239, 4)
+
+
 def test_items_that_are_missing_take_one_start_of_a_larger_set():
     verdict = Verdict(state=State.UNDECIDED, sentence="s", more=More(n=22, of="items"))
     condition = parse_condition("vllm: pass_rate >= 90 % at peak")
