@@ -55,7 +55,7 @@ def own_engines(root: Path, own: Path, ours: Mapping[str, Engine]) -> tuple[dict
     for path in own_files(own / ENGINES):
         try:
             engine = _own_engine(path, own, root, ours)
-            _unused(engine, found, path)
+            _unused(engine, found, path, own)
             found[engine.id] = engine
         except InputError as e:
             refused.append(e)
@@ -127,12 +127,14 @@ def _over(ours: Any, own: Any) -> Any:
     return {**kept, **{key: _over(ours.get(key), value) for key, value in own.items()}}
 
 
-def _unused(engine: Engine, known: Mapping[str, Engine], path: Path) -> None:
+def _unused(engine: Engine, known: Mapping[str, Engine], path: Path, own: Path) -> None:
     """No two servers may answer to one id: bench and the plan know them by it alone."""
     taken = {e.llama_server.id: e.name for e in known.values() if e.llama_server and e.id != engine.id}
-    mine = [engine.id, *([engine.llama_server.id] if engine.llama_server else [])]
-    for id in mine:
+    mine: list[tuple[Place, str]] = [(("id",), engine.id)]
+    mine += [(("llama_server", "id"), engine.llama_server.id)] if engine.llama_server else []
+    for place, id in mine:
         other = taken.get(id) or (known[id].name if id in known and id != engine.id else None)
-        if other or mine.count(id) > 1:
-            raise InputError(f"id: {id!r} is used by {other or engine.name} already.", where=f"{ENGINES}/{path.name}",
-                             fix="Choose another id, and rename the file.")  # fmt: skip
+        if other or [i for _, i in mine].count(id) > 1:
+            what = f"{id!r} is used by {other or engine.name} already."
+            name = f"{ENGINES}/{path.name}"
+            raise _refused(read_text(path, own), name, place, what, "Choose another id, and rename the file.")

@@ -149,12 +149,21 @@ def test_a_pipe_is_not_waited_for_and_a_dangling_link_is_named(tmp_path: Path) -
     ],
 )
 def test_an_engine_id_is_used_once(tmp_path: Path, name: str, change: dict[str, Any], says: str) -> None:
-    assert says in refused(put(tmp_path, facts(**change), name)).what
+    refusal = refused(put(tmp_path, facts(**change), name))
+    assert says in refusal.what
+    where, _, line = refusal.where.partition(", line ")
+    assert where == f"engines/{name}"
+    if name.endswith(".yaml"):  # of another ending nothing is read
+        written = (tmp_path / "engines" / name).read_text().splitlines()
+        assert written[int(line) - 1].startswith("id: ")
 
 
 def test_a_server_inside_an_own_engine_may_not_take_a_known_id(tmp_path: Path) -> None:
     inner = {k: v for k, v in facts(id="vllm").items() if k in OURS.engine("ollama").llama_server.model_fields_set}
-    assert "'vllm' is used by vLLM already" in refused(put(tmp_path, facts(llama_server=inner))).what
+    refusal = refused(put(tmp_path, facts(llama_server=inner)))
+    assert "llama_server.id: 'vllm' is used by vLLM already" in refusal.what
+    line = int(refusal.where.rpartition(" ")[2])
+    assert (tmp_path / "engines" / "swiftserve.yaml").read_text().splitlines()[line - 1] == "  id: vllm"
 
 
 def test_one_bad_file_leaves_the_good_ones(tmp_path: Path) -> None:
