@@ -28,6 +28,7 @@ def log(store, place):
         store.adrs.accept(id, **BY, snapshots={"plan": f"plan of {id}".encode()})
         store.adrs.append(id, Commented(at=NOW, author="Lee", text="fine"))
     place.lift("adr_edit")
+    place.lift("snapshot")
     return store
 
 
@@ -166,7 +167,7 @@ def test_a_draft_that_is_put_beside_a_record_or_in_its_place_hides_nothing(log, 
     assert [(b.adr, b.seq) for b in log.adrs.verify(known)] == [(A, 1)]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_byte_of_any_snapshot_is_found_and_named(log, place, data):
     adr = data.draw(st.sampled_from([A, B]))
@@ -174,7 +175,6 @@ def test_any_byte_of_any_snapshot_is_found_and_named(log, place, data):
     raw, written = bytearray(log.snapshots.get(ref.sha256)), "UPDATE snapshot SET body = ? WHERE sha256 = ?"
     n = data.draw(st.integers(0, len(raw) - 1))
     raw[n] ^= data.draw(st.integers(1, 255))
-    place.lift("snapshot")
     place.run((written, (bytes(raw), ref.sha256)))
     try:
         assert [(b.adr, b.seq) for b in log.adrs.verify()] == [(adr, 3)]
@@ -193,7 +193,6 @@ def test_any_byte_of_any_snapshot_is_found_and_named(log, place, data):
 )
 def test_a_snapshot_that_was_changed_is_named_with_the_edit_that_rests_on_it(log, place, statement, why):
     sha256 = log.adrs.get(A).snapshots[0].sha256
-    place.lift("snapshot")
     other = {"sqlite": "x'00'", "postgresql": r"'\x00'::bytea"}[place.name]
     place.run((statement.replace("{bytes}", other), (sha256,)))
     (broken,) = log.adrs.verify()
