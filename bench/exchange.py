@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from planner.errors import InputError
+
 Reads = list[tuple[float, bytes]]
 
 ERROR_KINDS = {
@@ -35,9 +37,14 @@ class Origin(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Origin:
-        """Read an http(s) URL; only scheme, host and port are used."""
-        parts = urlsplit(url)
-        return cls(parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        """Read an http(s) URL; only scheme, host and port are used. Raises InputError for one that names no server."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+            host.encode("idna")
+        except ValueError:  # UnicodeError too: a name that no resolver takes
+            raise InputError(f"{url!r} names no server.", fix="Write it as http://127.0.0.1:8000.") from None
+        return cls(parts.scheme, host, port or (443 if parts.scheme == "https" else 80))
 
     @property
     def local(self) -> bool:

@@ -71,6 +71,12 @@ class Launch(Frozen):
     config_files: dict[ConfigName, ConfigText] = {}
 
     @model_validator(mode="after")
+    def _no_process_takes_a_nul(self) -> Launch:
+        if any("\0" in word for word in (*self.command, *self.environment, *self.environment.values())):
+            raise ValueError("command and environment hold no NUL byte.")
+        return self
+
+    @model_validator(mode="after")
     def _config_files_are_named(self) -> Launch:
         for name in self.config_files:
             if name not in self.command:

@@ -19,6 +19,7 @@ from planner.errors import InputError
 from planner.poc import DIALECTS
 from planner.step_time import StepTime
 
+LONGEST_MS = 3_600_000
 _DEFAULT = Settings()
 _LAST_WORDS = {
     "start-failure": "emulator: RuntimeError: the model cannot be loaded",
@@ -88,14 +89,16 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def _time_s(ms: float) -> float:
-    if ms < 0:
-        raise InputError(f"{ms:g} ms is no time.", fix="Use 0 or more.")
+    if not 0 <= ms <= LONGEST_MS:
+        raise InputError(f"{ms:g} ms is no time of a step.", fix=f"Use 0 to {LONGEST_MS:,}.")
     return ms / 1000
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; the exit code is what the fault asks for."""
     settings = settings_of(options)
+    if not 0 <= options.port <= 65_535:
+        raise InputError(f"{options.port} is no port.", fix="Use 1 to 65535, or 0 to let the system choose.")
     try:
         return asyncio.run(_serve(settings, options.host, options.port, as_json=options.json))
     except OSError as e:

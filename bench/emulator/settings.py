@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from planner.batching import POLICIES, Limits
@@ -82,7 +83,7 @@ class Settings:
             raise InputError(f"a spread of {self.spread:g} is not a share below 1.", fix="Use 0.2 for 20 %.")
         if min(self.slots, self.kv_tokens, self.block_size, self.tokens_per_chunk) < 1:
             raise InputError("slots, KV tokens, block size and tokens per chunk are 1 or more.")
-        if min(self.ttft_ms, self.itl_ms, self.reasoning_tokens) < 0:
+        if not all(0 <= n < math.inf for n in (self.ttft_ms, self.itl_ms, self.reasoning_tokens)):
             raise InputError("times and reasoning tokens are 0 or more.")
 
     def fault_at(self, chat: int) -> str:

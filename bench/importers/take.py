@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic_core import PydanticSerializationError
+
 from bench.importers import aiperf, guidellm, llama_batched_bench, llama_bench, llama_benchy, sglang_bench, vllm_bench
 from bench.importers.foreign import Foreign, Format, Load, Stated, documents
 from bench.machine import TOOL_VERSION
-from bundle.folder import seal
+from bundle.folder import LONGEST_NAME, seal
 from bundle.manifest import EngineStart, Imported, Manifest, Repeat
 from bundle.records import write_records
 from planner.conditions import Kind
@@ -98,6 +100,9 @@ def import_file(path: Path, out: Path, choices: Choices, format: str = "") -> tu
         content = path.read_bytes()
     except OSError as e:
         raise InputError(f"cannot be read: {e.strerror}.", where=str(path)) from None
+    if not (0 < len(choices.candidate) <= LONGEST_NAME and choices.candidate.isprintable()) or "/" in choices.candidate:
+        raise InputError(f"{choices.candidate[:80]!r} cannot be the name of a candidate.", where=path.name,
+                         fix="Use letters, digits, points and dashes.")  # fmt: skip
     foreign = read_foreign(path.name, content, choices.stated, format)
     loads, findings = _named(foreign, choices, path.name)
     sha256 = hashlib.sha256(content).hexdigest()
@@ -135,6 +140,9 @@ def import_file(path: Path, out: Path, choices: Choices, format: str = "") -> tu
         )  # fmt: skip
         sealed = seal(part, manifest)
         part.rename(folder)
+    except PydanticSerializationError:
+        raise InputError("holds half a character, which no text can.", where=path.name,
+                         fix="Choose the file as the tool wrote it.") from None  # fmt: skip
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return folder, sealed, foreign

@@ -19,6 +19,7 @@ from bench.__main__ import _parser, main
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
 from planner.plan_file import plan_to_yaml
+from planner.poc import Launch
 from tests.bench.helpers import FAST, candidate, free_port, plan
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -207,3 +208,22 @@ def test_it_runs_as_a_module() -> None:
         [sys.executable, "-m", "bench", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "run" in told.stdout and "emulate" in told.stdout
+
+
+@pytest.mark.parametrize("port", ["99999", "-1"])
+def test_a_port_that_is_none_is_one_sentence(capsys, port):
+    assert main(["emulate", f"--port={port}"]) == 2
+    assert capsys.readouterr().err == f"bench: {port} is no port. Use 1 to 65535, or 0 to let the system choose.\n"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:abc", "http://\u202ehost:80"])
+def test_an_address_that_names_no_server_is_one_sentence(tmp_path, capsys, url):
+    made = plan(candidate(8000, url=url))
+    (tmp_path / "plan.yaml").write_text(plan_to_yaml(made))
+    assert main(["run", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "out")]) == 2
+    assert "names no server. Write it as http://127.0.0.1:8000." in capsys.readouterr().err
+
+
+def test_a_command_with_a_nul_byte_is_refused_before_anything_starts():
+    with pytest.raises(ValueError, match="command and environment hold no NUL byte"):
+        Launch(command=("vllm", "serve", "a\0b"))

@@ -396,6 +396,8 @@ def test_a_sizing_gives_step_times_slots_and_cache(tmp_path: Path) -> None:
         (("--spread", "1.5"), "not a share below 1"),
         (("--slots", "0"), "are 1 or more"),
         (("--itl-ms", "-1"), "-1 ms is no time"),
+        (("--itl-ms", "nan"), "nan ms is no time"),
+        (("--ttft-ms", "inf"), "times and reasoning tokens are 0 or more"),
         (("--policy", "continuous", "--token-budget", "8"), "below max_num_seqs a running request would starve"),
         (("--fault", "die:1:2:3"), "has too many parts"),
         (("--policy", "slots", "--plan-sizing", "no.json"), "cannot be read: No such file"),

@@ -329,6 +329,22 @@ def test_what_is_missing_or_contradicts_the_file_is_one_sentence(tmp_path, capsy
     assert not list(tmp_path.rglob("manifest.json"))
 
 
+@pytest.mark.parametrize("name", ["", "../../elsewhere", "a\nb", "v" * 201])
+def test_a_candidate_that_is_no_name_writes_nothing(tmp_path, capsys, name):
+    words = ["import", str(FOREIGN / "vllm-detailed.json"), f"--candidate={name}", "--out", str(tmp_path / "a" / "out")]
+    assert main(words) == 2
+    assert "cannot be the name of a candidate" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_half_a_character_is_one_sentence_and_leaves_nothing(tmp_path, capsys):
+    told = json.loads((FOREIGN / "vllm-detailed.json").read_text()) | {"model_id": "\ud800"}
+    (tmp_path / "theirs.json").write_text(json.dumps(told))
+    assert main(["import", str(tmp_path / "theirs.json"), "--candidate=vllm", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith("bench: theirs.json: holds half a character")
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_a_candidate_that_the_plan_does_not_have(tmp_path):
     with pytest.raises(UnknownName, match="Did you mean 'vllm'"):
         import_file(FOREIGN / "vllm-detailed.json", tmp_path, Choices(candidate="vlm", plan=plan()))
