@@ -18,7 +18,18 @@ from decisions.escaping import inline
 from decisions.exports import file_name
 from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
 from decisions.markdown import to_markdown
-from decisions.record import Adr, Consequences, Fire, FlipCondition, Option, People, draft
+from decisions.record import (
+    Adr,
+    Comment,
+    Consequences,
+    Fire,
+    FlipCondition,
+    Opinion,
+    Option,
+    People,
+    Section,
+    draft,
+)
 from decisions.view import apply, current
 from planner.condition_line import parse_condition
 from planner.contract import Contract
@@ -246,17 +257,28 @@ def test_only_what_would_begin_structure_is_escaped(text, written):
 
 def test_an_independent_reader_loses_nothing():
     adr, verdicts = fired()
+    objects = Opinion(at=NOW, author="Lee", stance="objects", reason="too many releases", answer="one a quarter",
+                      answered_by="Sato")  # fmt: skip
+    adr = adr.model_copy(update={
+        "comments": (Comment(at=NOW, author="Kim", text="Seen by *operators*, <b>twice</b>."),),
+        "consequences": adr.consequences.model_copy(update={"neutral": ("one more server",)}),
+        "kept": (Section(heading="Rollout", markdown="one team first"),), "opinions": (objects,),
+    })  # fmt: skip
     markdown = to_markdown(adr, verdicts)
     seen = " ".join(
         "".join(c.content for c in t.children or () if c.type != "softbreak") for t in READER.parse(body(markdown))
     )
     told = [adr.title, adr.headline, adr.chosen, *adr.context.split("\n\n"), *adr.drivers, adr.confirmation,
-            *adr.consequences.good, *adr.consequences.bad, *(f.sentence for f in adr.fires),
+            adr.outcome, *adr.consequences.good, *adr.consequences.neutral, *adr.consequences.bad, adr.accepted_by,
+            f"{adr.review_on}", *(f.sentence for f in adr.fires), objects.author, objects.reason, objects.answer,
+            *(x for c in adr.comments for x in (c.author, c.text)),
+            *(x for part in adr.kept for x in (part.heading, part.markdown)),
             *(x for o in adr.options for x in (o.title, *o.pros, *o.neutral, *o.cons)),
             *(c.in_words() for c in adr.conditions), *(c.consequence for c in adr.conditions),
             *(e.says for e in adr.evidence)]  # fmt: skip
     assert [words for words in told if words not in seen] == []
-    assert front(markdown)["consulted"] == list(adr.people.consulted)
+    asked = (front(markdown)["decision-makers"], front(markdown)["consulted"], front(markdown)["tags"])
+    assert asked == (list(adr.people.decided), list(adr.people.consulted), list(adr.tags))
 
 
 @pytest.mark.parametrize(
