@@ -34,6 +34,7 @@ _READ_ONLY = _Fault(InputError, "can only be read ({fault}).", "Use the primary 
 _PASSWORD = _Fault(InputError, "refuses the user or the password.", "Check both in the URL.")
 _NO_DATABASE = _Fault(InputError, "there is no such database.", "Have it made: CREATE DATABASE with ENCODING 'UTF8'.")
 _FULL = _Fault(InputError, "takes no more ({fault}).", "Ask its administrator for connections or room.")
+_DISK = _Fault(InputError, "cannot be read or written ({fault}).", "Make room on its disk, and see that it is sound.")
 _UNREACHABLE = _Fault(InputError, "cannot be reached ({fault}).", "Check host, port and network, and that it runs.")
 _NO_FILE = _Fault(InputError, "is not a Flipline database: {fault}.", "Choose another file.")
 _UNFIT = _Fault(InputError, "holds what the database cannot keep ({fault}).", "Remove control characters.", "text")
@@ -51,6 +52,7 @@ _WORDS = {
     "is locked": _BUSY,
     "readonly database": _READ_ONLY,
     "database or disk is full": _FULL,
+    "disk I/O error": _DISK,
     "file is not a database": _NO_FILE,
     "cannot contain NUL": _UNFIT,
     "authentication failed": _PASSWORD,
@@ -71,7 +73,16 @@ def translated(where: str) -> Iterator[None]:
     except FliplineError:
         raise
     except DBAPIError as e:
-        raise _ours(e, where) from e
+        raise _ours(_cause(e), where) from e
+
+
+def _cause(e: DBAPIError) -> DBAPIError:
+    """What went wrong first: SQLite undoes all when its disk is full, so that leaving a savepoint fails after it."""
+    before: BaseException | None = e
+    while before is not None and "no such savepoint" in str(e.orig):
+        before = before.__context__
+        e = before if isinstance(before, DBAPIError) else e
+    return e
 
 
 def _ours(e: DBAPIError, where: str) -> FliplineError:

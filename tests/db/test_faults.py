@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import threading
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from db.cases import Case
 from db.dialects import DIALECTS, POSTGRESQL, SQLITE
 from db.engines import must_suit, shown
+from db.faults import translated
 from db.store import open_store
 from planner.errors import ConflictError, InputError
 from tests.db.made import NOW, with_nortia
@@ -159,3 +162,19 @@ def test_text_that_postgresql_cannot_keep(postgres, role):
     with pytest.raises(InputError, match="holds what the database cannot keep"):
         store.cases.add(Case(id="x", slug="x", title="X", created_at=NOW, created_by="Lee\0"))
     store.close()
+
+
+def test_a_full_disk_is_said_although_leaving_the_savepoint_failed_after_it():
+    full = OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+    gone = OperationalError("ROLLBACK TO", {}, sqlite3.OperationalError("no such savepoint: sa_savepoint_1"))
+    with pytest.raises(InputError, match=r"takes no more \(database or disk is full\)"), translated("sqlite:///f.db"):
+        try:
+            raise full
+        except OperationalError:  # SQLite has undone the whole transaction, with all savepoints of it
+            raise gone  # noqa: B904 - as SQLAlchemy raises it: the first is its context, not its cause
+
+
+def test_a_disk_that_gives_nothing_is_no_matter_of_the_path():
+    broken = OperationalError("PRAGMA", {}, sqlite3.OperationalError("disk I/O error"))
+    with pytest.raises(InputError, match="Make room on its disk, and see that it is sound"), translated("f.db"):
+        raise broken

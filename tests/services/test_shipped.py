@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+
 import pytest
 
 from planner.conditions import Kind
+from planner.errors import FliplineError
 from services.shipped import CASES, install_shipped
 from services.verdicts import case_state, judge_hypotheses, judge_levels, missing, users_served
+from services.workspace import open_workspace
 from tests.services.made import CASE
 
 
@@ -64,3 +69,37 @@ def test_a_store_that_has_a_case_is_left_alone(ws):
     assert len(before) == len(list(CASES.glob("*.yaml")))
     install_shipped(ws)
     assert [c.slug for c in ws.store.cases.all()] == before
+
+
+def test_two_that_start_an_empty_workspace_at_once_both_find_the_cases(tmp_path, monkeypatch):
+    (tmp_path / "cases").mkdir()
+    shutil.copy(CASES / "nortia.yaml", tmp_path / "cases")  # the one without bundles
+    monkeypatch.setattr("services.shipped.CASES", tmp_path / "cases")
+    at_once = threading.Barrier(2)
+    found: list[object] = []
+
+    def start(ws):
+        all_cases, asked = ws.store.cases.all, []
+
+        def both_see_none():
+            seen = all_cases()
+            if not asked:  # both have looked before either begins
+                asked.append(seen)
+                at_once.wait(20)
+            return seen
+
+        ws.store.cases.all = both_see_none
+        try:
+            install_shipped(ws)
+            found.append([c.slug for c in all_cases()])
+        except FliplineError as e:
+            found.append(str(e))
+        finally:
+            ws.store.close()
+
+    threads = [threading.Thread(target=start, args=(open_workspace(tmp_path / "home"),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [["nortia"]] * 2
