@@ -98,7 +98,7 @@ def test_a_window_that_lacks_half_a_day_lacks_a_day():
     month = days(*[5.0] * 27)
     v = evaluate(SIMPLER, [*month, demand(days=1, at=NOW - timedelta(days=26.5), id="half")], context())
     assert (v.state, v.more) == (State.UNDECIDED, More(n=1, of="days"))
-    assert "observed over 27 days, 28 needed: 1 more day" in v.sentence
+    assert "observed over 27 days, 28 needed: 1 more day." in v.sentence
 
 
 def test_nine_days_of_ten_are_enough():

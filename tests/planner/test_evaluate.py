@@ -210,6 +210,8 @@ def test_what_is_predicted_of_a_ratio_was_predicted_at_this_load_on_both_sides()
     # 300 / 60; the 900 tok/s are of other lengths
     told = evaluate(condition, [*bound, elsewhere, slow], context()).expectation
     assert told == "predicted to hold: 5 x against 3 x (bound)"
+    nothing = bound[1].model_copy(update={"value": 0.0})
+    assert evaluate(condition, [bound[0], nothing], context()).expectation == ""
 
 
 def test_a_rehearsal_at_another_load_predicts_nothing():
