@@ -11,10 +11,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import StaticPool
 
-from db.dialects import DIALECTS, OLDEST_POSTGRESQL, POSTGRESQL, Dialect
+from db.dialects import DIALECTS, OLDEST_POSTGRESQL, POSTGRESQL, SQLITE, Dialect
 from planner.errors import InputError
 
 CONNECT_TIMEOUT_S = 10
+IN_MEMORY = (None, "", ":memory:")  # what a SQLite URL has for a file
 _WRITE = "Write sqlite:///path/to/flipline.db or postgresql+psycopg://user:password@host/database."
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 _SECRETS = ("password", "sslpassword", "passfile")
@@ -41,6 +42,14 @@ def shown(url: str) -> str:
     """The URL with *** for the password, to be printed."""
     found = parsed(url)
     return found.difference_update_query(_SECRETS).render_as_string(hide_password=True)
+
+
+def file_of(url: str) -> str | None:
+    """The file that a SQLite URL names, "" for a database in memory; None for another kind of database."""
+    found = parsed(url)
+    if found.get_backend_name() != SQLITE.name:
+        return None
+    return "" if found.database in IN_MEMORY else str(found.database)
 
 
 def engine_of(url: str) -> Engine:
@@ -84,7 +93,7 @@ def _options(target: URL) -> dict[str, Any]:
                 "connect_timeout": CONNECT_TIMEOUT_S, "application_name": "flipline", "client_encoding": "utf8",
             },
         }  # fmt: skip
-    if target.database in (None, "", ":memory:"):
+    if target.database in IN_MEMORY:
         return {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
     try:
         Path(str(target.database)).parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from db.engines import file_of, shown
 from db.store import Content, Description, open_store
 from decisions.chain import Broken
 from planner.errors import InputError, NotAllowed
@@ -50,13 +51,15 @@ def move_database(home: Path | None, to: str, source: str | None = None) -> Move
     folder = home_folder(home)
     old_url = source or database_url(folder)
     _must_be_there(old_url)
+    if file_of(to) == "":
+        raise InputError("is in memory, and gone when this command ends.", where=shown(to), fix="Name a file.")
+    if shown(old_url) == shown(to) or _same_file(file_of(old_url), file_of(to)):
+        raise NotAllowed("is the database that the data is in.", where=shown(to),
+                         fix="Name another one, or the old one with --from.")  # fmt: skip
     old = open_store(old_url)
     try:
         new = open_store(to)
         try:
-            if old.url == new.url:
-                raise NotAllowed("is the database that the data is in.", where=new.url,
-                                 fix="Name another one, or the old one with --from.")  # fmt: skip
             return Moved(old.url, new.url, old.copy_to(new), folder / "runs")
         finally:
             new.close()
@@ -65,6 +68,12 @@ def move_database(home: Path | None, to: str, source: str | None = None) -> Move
 
 
 def _must_be_there(url: str) -> None:
-    path = url.removeprefix("sqlite:///")
-    if path != url and not Path(path).is_file():
-        raise InputError("there is no such file.", where=path, fix="Name the database, or the workspace with --home.")
+    path = file_of(url)
+    if path is not None and not Path(path).is_file():
+        raise InputError("there is no such file.", where=path or shown(url),
+                         fix="Name the database, or the workspace with --home.")  # fmt: skip
+
+
+def _same_file(one: str | None, other: str | None) -> bool:
+    """Whether two paths lead to the same file, by whatever way."""
+    return bool(one and other and Path(other).exists() and Path(one).samefile(other))

@@ -67,3 +67,16 @@ def test_a_broken_chain_is_named_and_ends_with_1(home, capsys):
     raw.close()
     assert main(["--home", str(home), "db", "check"]) == 1
     assert "BROKEN" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("memory", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])
+def test_nobody_moves_into_a_database_that_ends_with_the_command(home, capsys, memory):
+    assert main(["--home", str(home), "db", "move", "--to", memory]) == 2
+    assert "is in memory, and gone when this command ends. Name a file." in capsys.readouterr().err
+
+
+def test_the_same_file_by_another_way_is_no_target(home, tmp_path, capsys):
+    (tmp_path / "link.db").symlink_to(home / "flipline.db")
+    for way in (tmp_path / "link.db", home / ".." / home.name / "flipline.db"):
+        assert main(["--home", str(home), "db", "move", "--to", f"sqlite:///{way}"]) == 2
+        assert "is the database that the data is in" in capsys.readouterr().err
