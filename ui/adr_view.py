@@ -12,6 +12,7 @@ from ui.opinions_view import opinion_line
 from ui.parts import deployment_words, flash, kind_badge, plain, shown_errors
 from ui.session import signed
 from ui.text import t
+from ui.words import metrics_in_words
 
 
 def written_part(adr: Adr) -> None:
@@ -37,7 +38,7 @@ def written_part(adr: Adr) -> None:
         st.markdown(opinion_line(opinion))
     st.markdown(t("Review on {day}", day=adr.review_on or t("no date")))
     for piece in adr.evidence:
-        st.markdown(f"- {kind_badge(piece.kind)} {plain(piece.says)} `{piece.sha256[:12]}`")
+        st.markdown(f"- {kind_badge(piece.kind)} {plain(metrics_in_words(piece.says))} `{piece.sha256[:12]}`")
 
 
 def in_production(ws: Workspace, of_case: CaseState, adr: Adr) -> None:

@@ -27,7 +27,7 @@ DASHES = {
     "coverage": [5, 4], "bound": [5, 4], "simulated": [2, 3], "engine-alone": [5, 4],
 }  # fmt: skip
 REQUIRED_COLOUR = "#e5484d"
-KNEE_COLOUR = "#64748b"
+KNEE_COLOUR = "#728097"
 
 
 def colours(series: Sequence[str]) -> list[str]:

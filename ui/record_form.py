@@ -10,7 +10,7 @@ from decisions.record import Adr
 from services.adr_form import lines, names
 from ui.parts import kind_badge, plain
 from ui.text import t
-from ui.words import in_words
+from ui.words import in_words, metrics_in_words
 
 
 def record_form(adr: Adr, key: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def record_form(adr: Adr, key: str) -> dict[str, Any]:
         )
     st.markdown(f"**{t('Evidence attached ({n})', n=len(adr.evidence))}**")
     for piece in adr.evidence:
-        st.markdown(f"- {kind_badge(piece.kind)} {plain(piece.says)}")
+        st.markdown(f"- {kind_badge(piece.kind)} {plain(metrics_in_words(piece.says))}")
     absent = line(
         t("If there is none, say why"), adr.evidence_absent, "absent",
         placeholder=t("Nothing was measured yet; the choice rests on documents."),

@@ -21,6 +21,9 @@ from ui.words import metrics_in_words
 def capacity_section(state: CaseState, plan: Plan) -> None:
     """A box a candidate; the target utilisation is the one thing that a person sets."""
     st.subheader(t("Best operating point, and units from it"))
+    if not plan.service_levels:
+        st.markdown(t("The plan promises nothing, so no load can be said to keep it."))
+        return
     _boxes(state, plan)
 
 

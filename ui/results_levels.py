@@ -14,10 +14,10 @@ from ui.words import metrics_in_words
 
 def levels_section(state: CaseState, plan: Plan) -> None:
     """A table of states, a row a load point; nothing where the plan promises nothing."""
-    st.subheader(t("Service levels"))
     levels = judge_levels(state)
     if not levels:
         return
+    st.subheader(t("Service levels"))
     candidates = [c.id for c in plan.candidates]
     lines = [
         f"| {t('Load point')} | " + " | ".join(map(plain, candidates)) + " |",
