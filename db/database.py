@@ -119,10 +119,13 @@ class Database:
 
 
 def to_text(at: datetime) -> str:
-    """A moment as ISO 8601 text in UTC; raises InputError when it has no time zone."""
+    """A moment as ISO 8601 text in UTC; raises InputError when it has no time zone or no UTC."""
     if at.tzinfo is None:
         raise InputError(f"{at.isoformat()} has no time zone.", where="time", fix="Give it in UTC.")
-    return at.astimezone(UTC).isoformat()
+    try:
+        return at.astimezone(UTC).isoformat()
+    except OverflowError:  # the first and the last day of the calendar
+        raise InputError(f"{at.isoformat()} has no UTC.", where="time", fix="Give the year of the event.") from None
 
 
 def to_time(text: str) -> datetime:

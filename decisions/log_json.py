@@ -24,11 +24,11 @@ LOG_SCHEMA = 1  # of the document as a whole; edits carry what they need themsel
 
 
 class LogCase(Frozen):
-    """The case that decisions belong to."""
+    """The case that decisions belong to; its id is the name of folders, its slug of pages."""
 
-    id: str
-    slug: str
-    title: str
+    id: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,63}$")
+    slug: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")
+    title: str = Field(min_length=1, max_length=200)
     created_at: AwareDatetime
     created_by: str
 

@@ -90,6 +90,11 @@ def test_a_record_goes_on_from_its_draft_and_never_back_to_it(filled, empty):
         (lambda d: d.update(flipline_log=2), "is a log of schema 2"),
         (lambda d: d.update(flipline_log="x"), "is no log of Flipline"),
         (lambda d: d["adrs"][0].pop("id"), "id"),
+        (lambda d: d["cases"][0].update(id="../../../elsewhere"), "cases.0.id: string should match pattern"),
+        (lambda d: d["cases"][0].update(slug="../x"), "cases.0.slug: string should match pattern"),
+        (lambda d: d["cases"][0].update(title="\ud800"), "cases.0.title: input should be a valid string"),
+        (lambda d: d["cases"][0].update(title="x" * 201), "cases.0.title: string should have at most 200 characters"),
+        (lambda d: d["cases"][0].update(created_at="0001-01-01T00:00:00+14:00"), "has no UTC"),
     ],
 )
 def test_a_document_that_was_changed_is_refused_whole(filled, empty, spoil, says):
