@@ -10,7 +10,7 @@ from decisions.chain import GENESIS
 from decisions.edits import edit_from_json
 from decisions.log_json import Log, LogCase, LogRecord, LogSnapshot, from_json, log_edits, to_json
 from decisions.record import Status
-from planner.errors import ConflictError, FliplineError, InputError
+from planner.errors import ConflictError, InputError
 from services.rejudging import rejudge
 from services.workspace import Workspace, now, signed_by
 
@@ -81,7 +81,7 @@ def _cases(ws: Workspace, log: Log, wanted: set[str]) -> None:
         if case.id in wanted - present:
             try:
                 ws.store.cases.add(Case(**case.model_dump()))
-            except FliplineError as e:
+            except ConflictError as e:
                 raise ConflictError(e.what, where=f"case {case.title}", fix="Import into an empty workspace.") from None
 
 
