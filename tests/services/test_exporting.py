@@ -112,6 +112,15 @@ def test_numbers_that_others_use_give_way_to_the_next_free_one_in_names_and_link
     assert new.number == 2
 
 
+def test_the_next_free_number_is_nobodys_in_the_log_either(shipped, folder):
+    old = accepted(shipped)
+    decide(shipped, superseding(shipped, old))
+    folder.mkdir()
+    (folder / "0001-record-decisions.md").write_text("# Record decisions\n")
+    first, second = export_all(shipped, folder)
+    assert (first.name[:4], second.name[:4]) == ("0003", "0002")
+
+
 def test_what_is_no_folder_is_refused(shipped, tmp_path):
     accepted(shipped)
     (tmp_path / "file").write_text("x")

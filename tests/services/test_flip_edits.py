@@ -92,6 +92,8 @@ def test_what_is_due_is_listed_and_a_look_moves_it(shipped):
         ("re-check", c.id, -2) for c in adr.active_conditions
     }  # fmt: skip
     assert all(d.overdue for d in listed)
+    on_the_day = due_of([shipped.store.adrs.get(adr.id)], on - timedelta(days=2))
+    assert {(d.days_left, d.overdue) for d in on_the_day} == {(0, True)}
     looked_at(shipped, adr.id, "few-users", on + timedelta(days=60), "Kim", "still 30 users a day")
     reviewed(shipped, adr.id, on + timedelta(days=3), "Sato", "nothing new")
     again = due_of([shipped.store.adrs.get(adr.id)], on)

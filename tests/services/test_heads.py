@@ -67,6 +67,12 @@ def test_every_way_of_keeping_heads_finds_a_cut_off_tail(ws, kept):
         assert [(b.adr, b.seq) for b in verified(ws.store, path)] == [(ADR, 3)]
 
 
+def test_a_draft_in_an_exported_log_is_no_record_that_could_be_missing(ws, tmp_path):
+    ws.store.adrs.add_draft(nortia("01J0000000000000000NORTIA2"), at=NOW, by="Tanaka")
+    (tmp_path / "log.json").write_text(export_log(ws), encoding="utf-8")
+    assert verified(ws.store, tmp_path / "log.json") == ()
+
+
 def test_a_block_of_somebody_elses_text_does_not_hide_the_head(ws, tmp_path):
     quoted = "```yaml\nflipline: 1\nhead: none\n```\n\nas it was"
     adr = ws.store.adrs.get(ADR).model_copy(update={"kept": (Section(heading="Quoted", markdown=quoted),)})

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from decisions.record import People, Status
-from planner.errors import InputError, NotAllowed
+from planner.errors import ConflictError, InputError, NotAllowed
 from services.decisions import accept, comment, open_adr, propose_draft, save
 from services.exporting import export_all, export_markdown, plan_export
 from services.hand_edits import read_hand_edit, take_hand_edit
@@ -77,6 +77,23 @@ def test_a_successor_that_comes_later_supersedes_what_is_here(shipped, corpus):
     assert shipped.store.adrs.get(old.id).superseded_by == new.id
 
 
+def test_numbers_that_are_taken_here_give_way(shipped, corpus):
+    accepted(shipped)  # ADR-0001
+    done = import_path(shipped, CASE, corpus, "Kim")
+    numbers = {a.title: a.number for a in done.new}
+    assert numbers["Keep sessions in memory"] == 2
+    assert numbers["Record architecture decisions"] == max(n for n in numbers.values() if n)
+
+
+def test_what_was_rejected_here_is_superseded_by_nothing_that_comes(shipped, tmp_path):
+    (tmp_path / "0001-a.md").write_text("# Use A\n\n## Status\n\nRejected\n")
+    (old,) = import_path(shipped, CASE, tmp_path, "Kim").new
+    (tmp_path / "0002-b.md").write_text("# Use B\n\n## Status\n\nAccepted\n\nSupersedes [A](0001-a.md)\n")
+    done = import_path(shipped, CASE, tmp_path, "Kim")
+    assert ([a.title for a in done.new], done.broken) == (["Use B"], ())
+    assert shipped.store.adrs.get(old.id).status is Status.REJECTED
+
+
 def test_an_import_into_the_same_folder_as_the_export_leaves_their_files_as_they_are(shipped, corpus):
     import_path(shipped, CASE, corpus, "Kim")
     before = {p.name: p.read_bytes() for p in corpus.iterdir()}
@@ -101,6 +118,8 @@ def test_what_was_exported_comes_into_an_empty_log_and_out_again_the_same(shippe
     assert [a.text for a in done.new] == [shipped.store.adrs.get(a.id).text for a in done.new]
     assert done.broken == ()
     assert ws.store.adrs.verify() == ()
+    judged = {condition for adr, condition in ws.store.verdicts.latest(done.new[-1].case) if adr == done.new[-1].id}
+    assert judged == {c.id for c in done.new[-1].active_conditions}  # at once, with what is known there
     for path, adr in zip(paths, done.new, strict=True):
         there, here = path.read_text(), export_markdown(ws, adr.id)[1]
         assert told(here) == told(there)
@@ -193,6 +212,29 @@ def test_a_name_in_another_encoding_is_read_as_far_as_it_can_be(shipped, tmp_pat
     git(tmp_path, "update-ref", "HEAD", written.decode().strip())
     import_path(shipped, CASE, tmp_path, "Kim")
     assert shipped.store.adrs.edits(adr.id)[-1].author == "J\ufffdrgen"
+
+
+def test_an_edit_that_nobody_committed_yet_is_of_who_brings_it(shipped, tmp_path):
+    adr = accepted(shipped)
+    git(tmp_path, "init")
+    (path,) = export_all(shipped, tmp_path)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-m", "Export")
+    path.write_text(path.read_text().replace("### For machines", "### Comments\n\n* No.\n\n### For machines"))
+    import_path(shipped, CASE, tmp_path, "Kim")
+    edit = shipped.store.adrs.edits(adr.id)[-1]
+    assert (edit.author, edit.reason) == ("Kim", "")
+
+
+def test_a_hand_edit_that_was_read_before_somebody_wrote_is_a_conflict(shipped, tmp_path):
+    adr = accepted(shipped)
+    (path,) = export_all(shipped, tmp_path)
+    text = path.read_text().replace("### For machines", "### Comments\n\n* No.\n\n### For machines")
+    read = read_hand_edit(shipped, text, path.name, author="Kim")
+    comment(shipped, adr.id, "Lee", "Wait.")
+    with pytest.raises(ConflictError, match="Lee added 'comment'"):
+        take_hand_edit(shipped, read)
+    assert [c.text for c in shipped.store.adrs.get(adr.id).comments] == ["Wait."]
 
 
 def test_the_author_of_what_is_not_committed_is_who_brings_it(shipped, tmp_path):

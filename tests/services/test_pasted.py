@@ -125,6 +125,17 @@ def test_rows_of_the_same_load_without_a_number_are_repeats():
     assert got.findings == ("rows 2, 3 are read as repeats of the same load",)
 
 
+def test_repeats_may_have_counted_another_number_of_requests():
+    got = pasted(HEAD, ROW, ROW.removesuffix("64") + "60")
+    assert [(f.n, f.repeat) for f in got.rows if f.metric == "ttft_ms"] == [(64, 1), (60, 2)]
+
+
+def test_the_smallest_of_a_high_percentile_may_lie_below_a_low_one():
+    head = "Engine\tparallel\tinput\toutput\tTTFT p50 [ms]\tTTFT p95 [ms]\tTTFT p95 min [ms]"
+    got = pasted(head, "vllm\t8\t512\t128\t100\t200\t90")  # in its fastest repeat
+    assert ([f.value for f in got.rows], got.refused) == ([100, 200, 90], ())
+
+
 def test_two_rows_with_the_same_number_are_refused():
     with pytest.raises(InputError, match="rows 2 and 3 are both repeat 1 of the same load"):
         pasted(HEAD + "\trepeat", ROW + "\t1", ROW + "\t1")

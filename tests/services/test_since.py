@@ -11,6 +11,7 @@ from services.shipped import CASES, install
 from services.since import changed_since, section
 from services.verdicts import case_state
 from services.workspace import now
+from tests.bundle.made import bundle
 from tests.services.conftest import opened
 from tests.services.made import CASE, accepted, asking, days, measured, superseding, with_plan
 
@@ -39,6 +40,29 @@ def test_all_that_it_rested_on_is_held_against_today(shipped, tmp_path):
     assert "few-users: unmeasured → fired" in next(x for x in found if x.startswith("Verdicts: "))
     assert any(x.startswith("Plan: Lee stored another one on ") for x in found)
     assert f"Production: vllm 0.13.0 since {now():%Y-%m-%d}." in found
+
+
+def test_eight_of_a_kind_are_told_and_the_rest_is_counted(shipped):
+    adr = accepted(shipped)
+    state = case_state(shipped, CASE)
+    was = state.requirements
+    other = {
+        "peak_users_min": 30, "peak_users_max": 80, "ttft_s": 3.0, "input_tokens": was.input_tokens - 1,
+        "output_tokens": was.output_tokens - 1, "context_tokens": was.context_tokens + 1, "user_tok_s_promise": 21.0,
+        "shared_prefix_share": 0.9, "lora": True,
+    }  # fmt: skip
+    save_requirements(shipped, state.case.id, was.model_copy(update=other), "Lee", after=state.version.n)
+    found = changed_since(shipped, case_state(shipped, CASE), adr)
+    told = next(x for x in found if x.startswith("Requirements (version 2 by Lee): "))
+    assert (told.count(" → "), told.endswith("; and 1 more.")) == (8, True)
+
+
+def test_what_was_only_rehearsed_is_a_run_and_no_figure(shipped, tmp_path):
+    with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2"))
+    adr = accepted(shipped)
+    bring_in(shipped, CASE, bundle(tmp_path / "a"), "Lee")
+    found = changed_since(shipped, case_state(shipped, CASE), adr)
+    assert [x.split(":")[0] for x in found if x.startswith(("Runs", "Figures"))] == ["Runs that came in"]
 
 
 def test_a_decision_that_came_as_markdown_is_superseded_though_the_bytes_of_then_are_not_here(shipped, tmp_path):
