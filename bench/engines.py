@@ -50,6 +50,13 @@ ALLOWED_ENVIRONMENT = re.compile(
 REFUSED_ENVIRONMENT = re.compile(
     r"(_PATH|_PLUGINS?|_LIBRARY|_LIBRARIES|_PACKAGE|_ENDPOINT|_SERVER|_MODULES_CACHE|_EXTENSIONS_DIR|_CONF_FILE)$|INSECURE"
 )
+# Options by which an engine loads code that is not its own, whole or as short as its parser takes them; what names a
+# module within JSON; and a file of options that this check cannot read (config_files, which it can, are read too).
+REFUSED_OPTIONS = re.compile(
+    r"(?:^|\n)--?(?:trust|middl|worker-[ce]|scheduler-c|logits-p|model-c|io-p|tool-p|tool-parser-p|reasoning-parser-p"
+    r"|custom-weight|custom-module|enable-custom-logit|forward-h)[\w-]*|[\w-]*module-path|trust-remote-code"
+)
+OPTIONS_FILE = re.compile(r"^--(?:config|extra-llm-api-o[\w-]*)(?:=(.*))?$")
 OOM_PATTERN = re.compile(r"out of memory|OutOfMemoryError|oom-kill|cannot allocate memory", re.IGNORECASE)
 STOP_GRACE_S = 15.0
 CIDFILE = ".cid"
@@ -77,6 +84,9 @@ def check_allowed(launch: Launch, *, allow: bool, where: str) -> None:
             f"the plan wants to run {' '.join(launch.command[:4])!r}, which is not the command of a known engine.",
             where=where, fix="Read the plan; if you trust it, add --allow-command.",
         )  # fmt: skip
+    if found := _loads_code(launch):
+        raise NotAllowed(f"the plan sets {found}, by which an engine runs code that is not its own.",
+                         where=where, fix="Read the plan; if you trust it, add --allow-command.")  # fmt: skip
     for name in launch.environment:
         if not ALLOWED_ENVIRONMENT.match(name) or REFUSED_ENVIRONMENT.search(name):
             raise NotAllowed(f"the plan wants to set the environment variable {name}, which no measurement needs.",
@@ -87,6 +97,21 @@ def _matches(command: tuple[str, ...], row: tuple[str, ...]) -> bool:
     name = Path(command[0]).name
     first = re.fullmatch(r"python(3(\.\d+)?)?", name) is not None if row[0] == PYTHON else name == row[0]
     return first and command[1 : len(row)] == row[1:]
+
+
+def _loads_code(launch: Launch) -> str:
+    """The option of a command, or of a text that bench writes for it, that makes an engine load code; or nothing."""
+    words = [word.replace("_", "-") for word in launch.command[1:]]
+    texts = [text.replace("_", "-") for text in launch.config_files.values()]
+    if found := REFUSED_OPTIONS.search("\n".join(words + texts)):
+        return found.group().strip()
+    for i, word in enumerate(words):
+        option = OPTIONS_FILE.match(word)
+        if option and launch.command[i + 2 : i + 3] != () and launch.command[i + 2] in launch.config_files:
+            continue
+        if option:
+            return word
+    return ""
 
 
 def is_emulator_command(command: tuple[str, ...]) -> bool:

@@ -76,6 +76,40 @@ def test_a_plan_may_not_name_a_program_or_an_address_through_an_engines_own_vari
     check_allowed(made, allow=True, where="test")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        # Of the parsers of vLLM 0.32, SGLang and TensorRT-LLM; argparse also takes a beginning, and an underscore.
+        "--trust-remote-code", "--trust_remote_code=true", "--trust-rem", "--middleware x.y", "--worker-cls x.y",
+        "--worker-extension-cls=x.y", "--scheduler-cls x.y", "--logits-processors x.y", "--tool-parser-plugin x.py",
+        "--reasoning-parser-plugin x.py", "--io-processor-plugin x", "--custom-weight-loader x.y",
+        "--custom_module_dirs x", "--enable-custom-logit-processor", "--config /tmp/x.yaml", "--config=/tmp/x.yaml",
+        '--kv-transfer-config {"kv_connector_module_path":"x"}', "--extra_llm_api_options /tmp/x.yaml", "--config",
+    ],
+)  # fmt: skip
+def test_a_plan_may_not_make_an_engine_load_other_code(words: str) -> None:
+    made = launch("vllm", "serve", "m", *words.split())
+    with pytest.raises(NotAllowed, match=r"not its own.*--allow-command"):
+        check_allowed(made, allow=False, where="test")
+    check_allowed(made, allow=True, where="test")
+
+
+def test_a_file_of_options_is_read_where_the_plan_carries_it() -> None:
+    harmless = launch("trtllm-serve", "m", "--config", "a.yaml", config_files={"a.yaml": "max_batch_size: 8\n"})
+    check_allowed(harmless, allow=False, where="test")
+    loads = launch("trtllm-serve", "m", "--config", "a.yaml", config_files={"a.yaml": "trust_remote_code: true\n"})
+    with pytest.raises(NotAllowed, match=r"trust-remote-code.*--allow-command"):
+        check_allowed(loads, allow=False, where="test")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--reasoning-parser qwen3", "--tool-call-parser hermes", "--worker-ports 1", "--model m", "--config-format hf"],
+)
+def test_options_that_only_begin_alike_may_be_set(words: str) -> None:
+    check_allowed(launch("vllm", "serve", "m", *words.split()), allow=False, where="test")
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_plan_may_carry_every_launch_of_ours(name: str) -> None:
     made = launch_of(server(launch_cases.ENGINES, name), launch_cases.settings(name, "benchmark"))
