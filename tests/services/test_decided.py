@@ -10,9 +10,9 @@ from planner.errors import InputError, UnknownName
 from services.adr_form import flip_from
 from services.arrivals import bring_in
 from services.decisions import flips, open_adr, save
-from services.deployments import candidate_of, deploy
+from services.deployments import deploy
 from services.plans import save_plan
-from services.verdicts import case_state, judge_hypotheses
+from services.verdicts import candidate_of, case_state, judge_hypotheses
 from services.workspace import now
 from tests.services.made import CASE, accepted, asking, measured, with_plan
 
