@@ -45,9 +45,9 @@ def test_the_second_saver_gets_the_name_of_the_first_and_changes_nothing(store):
 
 
 def test_a_draft_stays_in_its_case_and_stands_where_it_was_begun(store):
-    store.adrs.add_draft(nortia("01J000000000000000000000ZZ"), at=NOW, by="Tanaka")
+    store.adrs.add_draft(nortia("01Z00000000000000000NORTIA"), at=NOW, by="Tanaka")
     store.adrs.add_draft(nortia(), at=NOW + timedelta(days=1), by="Tanaka")
-    assert [a.id for a in store.adrs.all()] == ["01J000000000000000000000ZZ", ID]
+    assert [a.id for a in store.adrs.all()] == ["01Z00000000000000000NORTIA", ID]
     with pytest.raises(NotAllowed, match="belongs to case nortia"):
         store.adrs.save_draft(nortia().model_copy(update={"case": "other"}), version=1, at=NOW, by="Lee")
 
