@@ -29,6 +29,7 @@ from planner.poc import Stop
 from planner.statistics import percentile
 
 LAG_EVERY_S = 0.01
+PREPARED_AT_ONCE = 500  # requests, some ten milliseconds
 STOP_RULE_FROM = 10  # ended requests before an error share means anything
 
 
@@ -107,6 +108,8 @@ class Load:
         for cohort, total in ((self._cohort, self._point.requests), (TAIL, self._tail), (AGGRESSOR, aggressors)):
             for position in range(self._share.size(total)):
                 self._prepare(cohort, self._share.nth(position))
+                if position % PREPARED_AT_ONCE == 0:
+                    await asyncio.sleep(0)  # a million take a minute: who interrupts is to be heard
         with suppress(FliplineError):  # each request will say so in its record
             await self._target.pool.open(self._share.size(self._point.in_flight or 8) + self._share.size(aggressors))
         lags: list[float] = []

@@ -146,6 +146,8 @@ def _must_be_of_a_size(z: zipfile.ZipFile, archive: Path) -> None:
     """Refuse what would fill the disk; a member gives no more bytes than it states, or it is damaged."""
     members, size = z.infolist(), archive.stat().st_size
     unpacked = sum(info.file_size for info in members)
+    if not all(info.filename for info in members):
+        raise BundleError("holds a file without a name.", where=archive.name, fix="Zip the folder that bench wrote.")
     if len(members) > MOST_MEMBERS:
         raise BundleError(f"holds {len(members):,} files.", where=archive.name, fix="Zip bundles alone.")
     if unpacked > max(SMALL_BYTES, LARGEST_RATIO * size):

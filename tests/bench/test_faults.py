@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Sequence
 from functools import partial
 from pathlib import Path
@@ -274,6 +275,21 @@ def test_an_interrupt_once_or_twice_leaves_what_had_ended(tmp_path: Path, times:
     part, rest = (open_bundle(b) for b in result.bundles)
     assert (part.status, part.repeats[0].load_point, part.repeats[0].ok) == ("cancelled", "short", 6)
     assert [r.load_point for r in rest.repeats] == ["long"]
+
+
+def test_a_second_interrupt_is_heard_while_a_million_requests_are_being_prepared(tmp_path: Path) -> None:
+    port, out = free_port(), tmp_path / "out"
+    made = plan(candidate(port, "--slots", "4"), points=[point("million", requests=1_000_000, warmup_requests=0)])
+    running = started_bench(made, tmp_path)
+    wait_until(lambda: standing(out).get("phase") == "measuring", running)
+    deadline = time.monotonic() + 15  # to prepare them takes a minute
+    while running.poll() is None and time.monotonic() < deadline:
+        running.send_signal(signal.SIGINT)  # again and again: two that come at once are one
+        time.sleep(0.1)
+    running.kill()
+    _, told = running.communicate()
+    assert (running.returncode, told) == (130, b"")
+    wait_until(lambda: not answers(port) and not list(out.glob("*/*.lease")))
 
 
 def test_a_machine_without_file_handles_for_2000_connections_makes_the_run_invalid(tmp_path: Path) -> None:

@@ -120,3 +120,11 @@ def test_a_member_whose_name_is_no_text_is_one_sentence(tmp_path):
     archive.write_bytes(archive.read_bytes().replace("é".encode(), b"\xff\xff"))
     with pytest.raises(BundleError, match="a file whose name cannot be read"):
         unpack(archive, tmp_path / "out")
+
+
+def test_a_member_without_a_name_is_one_sentence(tmp_path):
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as z:
+        z.writestr(zipfile.ZipInfo("b/manifest.json"), "{}")
+        z.writestr(zipfile.ZipInfo(""), "x")
+    with pytest.raises(BundleError, match=r"b\.zip: holds a file without a name"):
+        unpack(tmp_path / "b.zip", tmp_path / "out")
