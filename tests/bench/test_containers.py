@@ -225,7 +225,7 @@ def test_model_files_are_compared_with_the_plan_before_anything_starts(tmp_path:
 
 def test_plans_without_these_fields_keep_their_hash() -> None:
     # Taken from the program before containers, files and budgets existed.
-    made = plan(candidate(1, "--slots", "4"))
+    made = plan(candidate(1, "--slots", "4", ready_timeout_s=20))
     assert made.sha256() == "8a217392f138c123394ad7b18e57685c390b6baa8619dffdacbde7347bdcc603"
     assert contained(1).sha256() != plan(candidate(1, "--slots", "8")).sha256()
     assert plan_from_yaml(plan_to_yaml(contained(1, digest=DIGEST))) == contained(1, digest=DIGEST)
