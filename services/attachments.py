@@ -36,7 +36,7 @@ class Attachment(Frozen):
 def attach(ws: Workspace, case: str, entry: str, file: File, by: str) -> Attachment:
     """Keep a file with an entry of a case (by its id); it goes again when the open transaction is undone.
 
-    Raises InputError for an empty file or one above MOST_BYTES.
+    Raises InputError for an empty file, one above MOST_BYTES, and where there is no room for it.
     """
     name, content = PureWindowsPath(file[0]).name or "file", file[1]
     if not 0 < len(content) <= MOST_BYTES:
@@ -46,11 +46,16 @@ def attach(ws: Workspace, case: str, entry: str, file: File, by: str) -> Attachm
                         at=now())  # fmt: skip
     folder = _folder(ws, case) / entry
     part = folder.with_name(f"{UNFINISHED}{entry}")
-    part.mkdir(parents=True)
     ws.store.when_undone(lambda: shutil.rmtree(folder, ignore_errors=True))
-    (part / RAW).write_bytes(content)
-    (part / RECORD).write_text(record.model_dump_json(), encoding="utf-8")
-    part.rename(folder)  # whole or not at all
+    try:
+        part.mkdir(parents=True)
+        (part / RAW).write_bytes(content)
+        (part / RECORD).write_text(record.model_dump_json(), encoding="utf-8")
+        part.rename(folder)  # whole or not at all
+    except OSError as e:
+        shutil.rmtree(part, ignore_errors=True)
+        raise InputError(f"cannot be kept: {e.strerror}.", where=name,
+                         fix=f"Make room in {ws.home}, or make it writable.") from None  # fmt: skip
     return record
 
 

@@ -55,12 +55,18 @@ def in_place(path: Path) -> Iterator[Dropped]:
 
 def _written(root: Path, files: Iterable[File]) -> Path:
     root.mkdir()
+    fix = "Drop the folder that bench wrote to."
     for name, content in files:
         target = root / name
-        if not target.resolve().is_relative_to(root.resolve()) or not Path(name).name:
-            raise BundleError("points outside the folder.", where=name, fix="Drop the folder that bench wrote to.")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        try:
+            if not target.resolve().is_relative_to(root.resolve()) or not Path(name).name:
+                raise BundleError("points outside the folder.", where=name, fix=fix)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        except ValueError:  # a NUL byte, half a character
+            raise BundleError("is no name of a file.", where=ascii(name), fix=fix) from None
+        except OSError as e:
+            raise BundleError(f"cannot be laid out: {e.strerror}.", where=name, fix=fix) from None
     return root
 
 

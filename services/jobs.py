@@ -81,8 +81,9 @@ def progress(ws: Workspace, job: Job) -> Progress:
     """Read the progress file; a job without one has not begun to measure."""
     try:
         raw = json.loads((ws.jobs / job.out_dir / PROGRESS).read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (OSError, ValueError, RecursionError):
         raw = {}
+    raw = raw if isinstance(raw, dict) else {}
     where = " · ".join(
         str(x)
         for x in (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import shutil
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
@@ -56,7 +57,10 @@ def latency_of(r: Requirements) -> LatencyModel:
 
 def keep(ws: Workspace, case: str, log: Log, summary: TrafficSummary, latency: LatencyModel | None,
          by: str) -> KeptTraffic:  # fmt: skip
-    """Keep summary and scrubbed trace of a log; one that is kept already with the same figures is not kept twice."""
+    """Keep summary and scrubbed trace of a log; one that is kept already with the same figures is not kept twice.
+
+    Raises InputError where there is no room for it.
+    """
     trace = trace_csv(replay(log.requests, Cut())) if log.requests.at_s else None
     at = now()
     record = KeptTraffic(
@@ -70,11 +74,16 @@ def keep(ws: Workspace, case: str, log: Log, summary: TrafficSummary, latency: L
             return old
     folder = _folder(ws, case)
     part = folder / f"{UNFINISHED}{record.id}"
-    part.mkdir(parents=True)
-    if trace is not None:
-        (part / TRACE).write_bytes(gzip.compress(trace, mtime=0))
-    (part / RECORD).write_text(record.model_dump_json(), encoding="utf-8")
-    part.rename(folder / record.id)  # whole or not at all
+    try:
+        part.mkdir(parents=True)
+        if trace is not None:
+            (part / TRACE).write_bytes(gzip.compress(trace, mtime=0))
+        (part / RECORD).write_text(record.model_dump_json(), encoding="utf-8")
+        part.rename(folder / record.id)  # whole or not at all
+    except OSError as e:
+        shutil.rmtree(part, ignore_errors=True)
+        raise InputError(f"cannot be kept: {e.strerror}.", where=record.name,
+                         fix=f"Make room in {ws.home}, or make it writable.") from None  # fmt: skip
     return record
 
 

@@ -94,7 +94,10 @@ def failing(ws: Workspace) -> Failing | None:
         return None
     if told is None:
         return None
-    return Failing(datetime.fromisoformat(told["since"]), told["why"], told["host"], len(list(box.glob(MESSAGE))))
+    try:
+        return Failing(datetime.fromisoformat(told["since"]), told["why"], told["host"], len(list(box.glob(MESSAGE))))
+    except (KeyError, TypeError, ValueError):  # not as it was written; the next message writes it anew
+        return None
 
 
 def _put_and_send(ws: Workspace, bodies: Sequence[str]) -> None:
@@ -148,7 +151,7 @@ def _sent(box: Path, url: str) -> bool:
 
 def _note(box: Path, url: str, why: str) -> None:
     since = now().isoformat()
-    with suppress(OSError, ValueError, KeyError):
+    with suppress(OSError, ValueError, KeyError, TypeError):
         since = json.loads((box / FAILING).read_text(encoding="utf-8"))["since"]
     told = {"since": since, "why": why, "host": urlsplit(url).hostname or "?"}
     part = box / f"{FAILING}.part"

@@ -72,3 +72,11 @@ def test_a_damaged_record_is_named(shipped):
     record.write_text("{}")
     with pytest.raises(InputError, match=r"record\.json: is not as it was written"):
         attachments(shipped, CASE)
+
+
+def test_where_there_is_no_room_for_a_file_its_figures_do_not_stay_either(shipped):
+    (shipped.home / "attachments").write_text("in the way")  # as a disk that takes nothing
+    before = len(shipped.store.evidence.of_case(shipped.store.cases.get(CASE).id))
+    with pytest.raises(InputError, match=r"bench\.log: cannot be kept: Not a directory\. Make room in"):
+        bring(shipped, ("bench.log", b"raw"))
+    assert len(shipped.store.evidence.of_case(shipped.store.cases.get(CASE).id)) == before

@@ -69,3 +69,17 @@ def test_a_name_that_points_outside_is_refused(name):
 def test_a_folder_without_bundles_says_which_to_choose(shipped, case):
     with pytest.raises(BundleError, match=r"the drop: holds no bundle\. Choose the folder that bench wrote to"):
         bring_in_files(shipped, case, [("a/x.txt", b"x"), ("a/y.txt", b"y")], "Kim")
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["a\0b"], r"'a\\x00b': is no name of a file"),
+        (["\ud800"], r"'\\ud800': is no name of a file"),
+        (["a" * 300], "cannot be laid out: File name too long"),
+        (["b", "b/manifest.json"], "b/manifest.json: cannot be laid out"),
+    ],
+)
+def test_a_name_that_no_disk_takes_is_one_sentence(names, sentence):
+    with pytest.raises(BundleError, match=sentence), laid_out([(name, b"{}") for name in names]):
+        raise AssertionError

@@ -8,12 +8,13 @@ import shutil
 import pytest
 
 from bundle.manifest import MANIFEST
-from db.jobs import JobState
+from db.jobs import Job, JobState
 from planner.errors import NotAllowed
 from services.jobs import cancel_job, collect, progress, start_job, stop_job
 from services.plans import save_plan
 from services.quality_set import shipped_quality_set
 from services.verdicts import case_state
+from services.workspace import now
 from tests.bench.helpers import candidate, free_port, plan
 from tests.bench.helpers import point as a_point
 from tests.services.made import CASE
@@ -119,3 +120,13 @@ def test_a_job_whose_process_is_gone_is_settled(shipped, case):
     assert not progress(shipped, job).alive
     assert collect(shipped, job) == 0
     assert shipped.store.jobs.get(job.id).state is JobState.FAILED
+
+
+@pytest.mark.parametrize("body", [b"[]", b"\xff", b'{"state": '])
+def test_a_progress_file_that_cannot_be_read_is_none(shipped, case, body):
+    at = now()
+    job = Job(id="J-1234", case=case, plan_sha256="p" * 64, out_dir="J-1234", created_at=at, created_by="Kim",
+              updated_at=at)  # fmt: skip
+    (shipped.jobs / "J-1234").mkdir()
+    (shipped.jobs / "J-1234" / "progress.json").write_bytes(body)
+    assert (progress(shipped, job).state, progress(shipped, job).done) == ("queued", 0)

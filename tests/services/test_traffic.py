@@ -93,3 +93,10 @@ def test_nothing_chosen_or_values_that_do_not_fit_store_nothing(shipped: Workspa
     with pytest.raises(InputError, match="below the lower end"):
         take(shipped, "nortia", r, record, ["peak_users_max"], "Aiko", n)
     assert case_state(shipped, "nortia").version.n == n
+
+
+def test_where_there_is_no_room_for_a_log_nothing_of_it_is_left(shipped: Workspace) -> None:
+    (shipped.home / "traffic").write_text("in the way")  # as a disk that takes nothing
+    with pytest.raises(InputError, match=r"cannot be kept: Not a directory\. Make room in"):
+        kept_one(shipped)
+    assert (shipped.home / "traffic").read_text() == "in the way"

@@ -198,3 +198,10 @@ def test_without_a_webhook_nothing_is_kept(shipped, monkeypatch):
     fires(shipped)
     assert not (shipped.home / "webhook").exists()
     assert failing(shipped) is None
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"since": 1}', "nothing"])
+def test_a_note_that_is_not_as_it_was_written_is_none(shipped, chat, text):
+    (shipped.home / "webhook").mkdir(exist_ok=True)
+    (shipped.home / "webhook" / "failing").write_text(text)
+    assert failing(shipped) is None
