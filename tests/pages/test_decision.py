@@ -53,6 +53,7 @@ def test_who_saves_second_sees_both_and_saves_both(home: Path, launch: Launch) -
     of(app.text_area, "Context and problem").set_value("Kim's context")
     of(app.button, "Save draft").click().run()
     assert not app.exception
+    assert not app.error  # the panel says it; "reload" would lose what was typed
     said = text(app)
     assert "Lee saved this while you were writing. What you typed is still here." in said
     assert "Theirs alone, taken as it is: headline" in said
@@ -72,6 +73,7 @@ def test_an_objection_waits_for_an_answer_before_the_decision_is_accepted(home: 
     assert not of(app.button, "Accept as Kim").disabled
     of(app.text_input, "Reason, or answer").set_value("too many releases")
     of(app.button, "Object").click().run()
+    assert of(app.text_input, "Reason, or answer").value == ""
     assert of(app.button, "Accept as Kim").disabled
     assert "No objection is without an answer: Kim objects." in text(app)
     of(app.text_input, "Reason, or answer").set_value("one a quarter is enough")

@@ -40,6 +40,17 @@ def test_pages_open_on_an_imported_result(launch: Launch, home: Path, url: str) 
         assert "imported" in text(app)
 
 
+@pytest.mark.parametrize(("asked", "opened"), [("usage", "usage"), ("nonsense", "here")])
+def test_a_link_opens_a_way_of_measuring_by_its_name(home: Path, asked: str, opened: str) -> None:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.session_state["case"] = "nortia"
+    app.query_params["way"] = asked
+    app = app.switch_page("pages/measure.py").run()
+    assert not app.exception
+    assert app.query_params["way"] == opened
+    assert ("Observed so far" in text(app)) is (opened == "usage")
+
+
 SHEET = "parallel\tinput\toutput\tTTFT p95 [s]\ttok/s\n16\t3596\t500\t1.8\t31.5\n"
 
 

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from planner.poc import Stage
 from services.arrivals import bring_in_files, bring_in_table
-from services.decisions import begin_draft
+from services.decisions import begin_draft, open_adr, save
 from services.filled import Filled
 from services.rejudging import rejudge
-from services.verdicts import asked_conditions, case_state, judge_levels, missing, users_served
+from services.verdicts import (
+    asked_conditions,
+    case_state,
+    decision_of,
+    headline,
+    judge_levels,
+    missing,
+    users_served,
+)
 from tests.bundle.made import POINT, bundle, closed_loop
 from tests.services.made import CASE, FIRST_DAY, accepted, small_plan, with_plan, zipped
 
 
-def entered(ws, n, speed, ttft):
+def entered(ws, n, speed, ttft, who="vllm"):
     point = f"parallel-{n}" if n > 1 else "single"
     rows = [
-        Filled("vllm", point, n, None, 3596, 500, "user_tok_s", "p5", speed, 130),
-        Filled("vllm", point, n, None, 3596, 500, "ttft_ms", "p95", ttft, 130),
+        Filled(who, point, n, None, 3596, 500, "user_tok_s", "p5", speed, 130),
+        Filled(who, point, n, None, 3596, 500, "ttft_ms", "p95", ttft, 130),
     ]
     bring_in_table(ws, CASE, rows, by="Kim", source="sheet", measured_at=FIRST_DAY)
 
@@ -43,6 +51,26 @@ def test_what_holds_above_a_load_that_fails_serves_nobody(shipped):
     assert "is contradictory (vllm: 4 in flight fails, 8 holds); you need 20 to 50." in users.sentence
     entered(shipped, 2, 30, 900)
     assert users_served(case_state(shipped, CASE)).users == 2
+
+
+def test_the_headline_speaks_of_whom_the_decision_chose(shipped):
+    entered(shipped, 4, 25, 900)
+    entered(shipped, 1, 60, 300, who="ollama")
+    assert headline(case_state(shipped, CASE)).sentence.startswith(
+        "4 simultaneous users get the promise on one unit (vllm"
+    )
+    draft = decision_of(case_state(shipped, CASE))
+    opened = open_adr(shipped, draft.id)
+    save(shipped, opened, opened.adr.text.model_copy(update={"chosen": "Ollama"}), "Kim")
+    state = case_state(shipped, CASE)
+    assert headline(state).sentence.startswith("1 user at a time gets the promise on one unit (ollama")
+    assert headline(state._replace(adrs=())) == users_served(state)  # nobody is chosen: the favourite
+
+
+def test_an_accepted_decision_stands_before_a_newer_draft(shipped):
+    standing = accepted(shipped)
+    begin_draft(shipped, CASE, "Kim")
+    assert decision_of(case_state(shipped, CASE)).id == standing.id
 
 
 def test_when_every_load_fails_the_sentence_says_how_that_is_known(shipped):
