@@ -59,7 +59,7 @@ def spans(text: str) -> list[str]:
 @EVERY_FILE
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_command_that_can_be_copied_is_understood(name: str, entry: str) -> None:
-    for line in re.findall(rf"python {re.escape(entry)} (.*)", blocks(TEXTS[name])[0]):
+    for line in re.findall(rf"python {re.escape(entry)} (.*)", blocks(TEXTS[name])[0].replace("\\\n", " ")):
         words = shlex.split(line, comments=True)
         ENTRIES[entry]().parse_args(words[: words.index(">")] if ">" in words else words)
 
