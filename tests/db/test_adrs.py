@@ -4,9 +4,11 @@ import threading
 from datetime import timedelta
 
 import pytest
+from sqlmodel import select
 
 from db.ids import new_id
 from db.store import open_store
+from db.tables import DraftRow
 from decisions.edits import Commented, Rejected
 from decisions.record import Adr, Deployment, Status
 from decisions.view import current
@@ -50,6 +52,17 @@ def test_a_draft_stays_in_its_case_and_stands_where_it_was_begun(store):
     assert [a.id for a in store.adrs.all()] == ["01Z00000000000000000NORTIA", ID]
     with pytest.raises(NotAllowed, match="belongs to case nortia"):
         store.adrs.save_draft(nortia().model_copy(update={"case": "other"}), version=1, at=NOW, by="Lee")
+
+
+def test_what_is_read_at_once_is_of_one_moment_whatever_others_write(store, place):
+    store.adrs.add_draft(nortia(), at=NOW, by="Tanaka")
+    other = open_store(place.url)
+    with store._database.read() as session:
+        before = session.exec(select(DraftRow.body)).all()
+        other.adrs.save_draft(titled("Theirs"), version=1, at=NOW, by="Lee")
+        assert session.exec(select(DraftRow.body)).all() == before
+    other.close()
+    assert store.adrs.get(ID).title == "Theirs"
 
 
 def test_a_proposal_is_no_draft_any_more(store):

@@ -19,6 +19,15 @@ def test_the_schema_is_what_the_rows_say(store, place):
     assert made == {t.name: {c.name for c in t.columns} for t in Base.metadata.sorted_tables}
 
 
+def test_text_is_sorted_by_code_point_whatever_the_locale_of_the_server(store, place):
+    if place.name == "postgresql":
+        query = """SELECT DISTINCT collation_name FROM information_schema.columns
+                   WHERE table_schema = 'public' AND data_type = 'text'"""
+        assert place.run(query) == [("C",)]
+    place.run(*(("INSERT INTO contract VALUES (?, '{}')", (key,)) for key in ("a", "B", "é")))
+    assert [r[0] for r in place.run("SELECT hash FROM contract ORDER BY hash")] == ["B", "a", "é"]
+
+
 def test_opening_again_changes_nothing_and_keeps_the_data(store, place):
     before = place.columns()
     store.close()
