@@ -10,6 +10,7 @@ from services.scores import case_proposals, case_score, case_what_if
 from services.workspace import now
 from ui.cached import workspace
 from ui.diff_view import score_history
+from ui.engine_candidate import chosen_candidate
 from ui.engine_evidence import against_today, compare, evidence
 from ui.engine_proposals import proposals, read_again
 from ui.engine_ranking import bars, cards, gate_table
@@ -28,7 +29,9 @@ assert r is not None  # a case begins with requirements
 
 head("engines", t("Who may take part, who comes first on paper, and what would change that."))
 
-by_rules = case_score(ws, r)
+stored = case_score(ws, r)
+asked = chosen_candidate(ws, r, f"candidate-{state.case.slug}")
+by_rules = case_score(ws, asked)
 key = f"weight-{state.case.slug}-{state.version.n if state.version else 0}"
 rules = {w.criterion: w for w in by_rules.weights}
 keys = {c: f"{key}-{c}" for c in rules}
@@ -45,7 +48,7 @@ def back_to_rules() -> None:
 score = by_rules
 if adjust:
     try:
-        score = case_score(ws, r, adjust)
+        score = case_score(ws, asked, adjust)
     except FliplineError as e:
         st.error(plain(str(e)), icon=":material/error:")
         adjust = {}
@@ -81,7 +84,7 @@ requirement, weight, single, datum_tab = st.tabs(
     [t("Requirements"), t("Weights, and where they flip"), t("Single ratings"), t("Against today (Pugh)")]
 )
 with requirement:
-    what_if(case_what_if(ws, r, score, adjust), names)
+    what_if(case_what_if(ws, asked, score, adjust), names)
 with weight:
     weights(score, rules, keys, back_to_rules, bool(adjust))
 with single:
@@ -111,8 +114,8 @@ def take(proposal: str) -> None:
     take_proposal(state.case.slug, proposal)
 
 
-proposals(case_proposals(r, by_rules), state.plan, take, "take")
-read_again(rereads(by_rules))
+proposals(case_proposals(r, stored), state.plan, take, "take")
+read_again(rereads(stored))
 if taken := taken_proposals(state.case.slug):
     go_to(
         "poc-plan",

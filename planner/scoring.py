@@ -165,18 +165,15 @@ def score(
     engines: Mapping[str, Engine],
     *,
     compute_capability: str | None,
-    plan: ModelPlan | None = None,
-    hardware: Hardware | None = None,
     adjust: Mapping[str, float] | None = None,
     licences: tuple[str, ...] = LICENCES_ALLOWED,
 ) -> Score:
-    """Score every engine for one model plan (default: the favourite) on one hardware (default: the first).
+    """Score every engine for the favourite model plan on the first hardware.
 
     `compute_capability` is the GPU's, as in "9.0", None when unknown; `adjust` replaces points of criteria. Raises
     UnknownName for an unknown criterion or current engine, InputError for weights that cannot be.
     """
-    plan = plan or requirements.favourite_plan
-    hardware = hardware or requirements.hardware[0]
+    plan, hardware = requirements.favourite_plan, requirements.hardware[0]
     ws = weights(requirements, adjust)
     shares = {w.criterion: w.weight for w in ws}
     passed = {

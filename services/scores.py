@@ -1,4 +1,4 @@
-"""The score of a case's engines, on its favourite model plan and first machine, and what would change it."""
+"""The score of a case's engines on one model plan and machine, and what would change it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from planner.capacity import size
-from planner.errors import FliplineError, InputError
+from planner.errors import FliplineError, InputError, UnknownName
 from planner.faults import first_fault
 from planner.proposals import Proposal, propose
 from planner.requirements import Requirements
@@ -50,8 +50,27 @@ def requirements_file(name: str, text: str) -> Requirements:
         raise InputError(first_fault(e), where=at_line(name, line_of(text, place)), fix=COMPARE) from None
 
 
+def on_candidate(r: Requirements, model_plan: str | None = None, gpu: str | None = None) -> Requirements:
+    """The requirements with this model plan as the favourite and this machine first; None keeps what stands there.
+
+    What is scored is an engine on a model plan and a machine, and the score looks at the favourite on the first. Raises
+    UnknownName.
+    """
+    plans, machines = {p.id: p for p in r.model_plans}, {h.gpu: h for h in reversed(r.hardware)}
+    if model_plan is not None and model_plan not in plans:
+        raise UnknownName.from_known("model plan", model_plan, plans, where="requirements")
+    if gpu is not None and gpu not in machines:
+        raise UnknownName.from_known("machine", gpu, machines, where="requirements")
+    first = machines[gpu or r.hardware[0].gpu]
+    favourite = model_plan or r.favourite_plan.id
+    return r.model_copy(update={
+        "model_plans": tuple(p.model_copy(update={"favourite": p.id == favourite}) for p in r.model_plans),
+        "hardware": (first, *(h for h in r.hardware if h is not first)),
+    })  # fmt: skip
+
+
 def case_score(ws: Workspace, r: Requirements, adjust: Mapping[str, float] | None = None) -> Score:
-    """Score every engine of the catalogue; `adjust` replaces the points of criteria."""
+    """Score every engine on the favourite model plan and the first machine; `adjust` replaces points of criteria."""
     gpu = ws.catalog.gpu(r.hardware[0].gpu)
     return score(r, ws.catalog.engines, compute_capability=gpu.compute_capability, adjust=adjust)
 

@@ -11,7 +11,7 @@ from services.launches import Weights, start
 from services.model_reading import find
 from services.own_models import add_model, summary
 from services.plans import draft_plan
-from services.scores import case_proposals, case_score, case_what_if, requirements_file
+from services.scores import case_proposals, case_score, case_what_if, on_candidate, requirements_file
 from services.typed_question import question_of
 from services.what_if import answer, case_answers
 from services.workspace import Workspace, now
@@ -57,6 +57,7 @@ def score(ws: Workspace, args: argparse.Namespace) -> int:
     path = Path(args.case)
     is_file = path.suffix in (".yaml", ".yml") or path.is_file()
     r = requirements_file(path.name, read_text(path)) if is_file else required(ws, args.case)[1]
+    r = on_candidate(r, args.model_plan, args.gpu)
     found = case_score(ws, r)
     shown = found, case_what_if(ws, r, found), case_proposals(r, found)
     if args.json:
@@ -106,7 +107,9 @@ COMMANDS: tuple[Command, ...] = (
         Argument("--replace", {"action": "store_true", "help": "in place of an entry of that name"}))),
     Command("score", score, "gates, ranking, contributions and flip weights of the engines",
             "score --case nortia --json", (
-        Argument("--case", {"required": True, "metavar": "SLUG|FILE", "help": "a case, or a YAML file of one"}), JSON)),
+        Argument("--case", {"required": True, "metavar": "SLUG|FILE", "help": "a case, or a YAML file of one"}),
+        Argument("--model-plan", {"metavar": "ID", "help": "one of its model plans (default: the favourite)"}),
+        Argument("--gpu", {"metavar": "ID", "help": "one of its machines (default: the first)"}), JSON)),
     Command("plan", plan, "the plan file that bench runs, what it costs, the ready folder, the request for GPU time",
             PLAN_EXAMPLE, (CASE, *PLAN_ARGUMENTS)),
     Command("hypotheses", hypotheses, "what is tested first and why: cost, what is expected, what a no leads to",

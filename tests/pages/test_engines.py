@@ -117,3 +117,13 @@ def test_what_nobody_knows_is_shown_as_unknown_and_lowers_the_confidence(home: P
     assert "lowers the confidence, not the score" in "\n".join(i.value for i in app.info)
     assert "Looked for in:" in text(app)
     assert "? not known" in {str(x) for t in app.table for x in t.value.to_numpy().ravel()}
+
+
+def test_engines_are_scored_on_the_model_plan_that_is_chosen(launch: Launch) -> None:
+    """Nortia has three model plans and one machine; its favourite is B."""
+    app = launch("engines")
+    assert "Scored on plan" not in text(app)
+    control(app, "button_group", "Model plan").set_value("A").run()
+    assert not app.exception
+    assert "Scored on plan A and NVIDIA GB10" in text(app)
+    assert "The PoC plan and the decision keep to plan B on NVIDIA GB10" in text(app)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+from planner.errors import UnknownName
 from planner.what_if_engine import simplest_that_suffices
-from services.scores import case_proposals, case_score, case_what_if
+from services.scores import case_proposals, case_score, case_what_if, on_candidate
 from services.verdicts import case_state
 from tests.services.made import CASE
+
+GB10, A100 = "nvidia-gb10-dgx-spark", "nvidia-a100-80gb-sxm"
 
 
 def test_nortia_keeps_the_seeds_outcome(shipped):
@@ -51,3 +56,21 @@ def test_the_proposals_start_with_what_no_plan_covers_yet(shipped):
     covered = {p.id: p.covered_by(state.plan) for p in asked}
     assert covered["P-vllm-gpu"] == "H1"
     assert covered["P-sglang-prefix"] is None
+
+
+def test_a_case_is_scored_on_any_of_its_model_plans_and_machines(shipped):
+    """SGLang 0.5 and TensorRT-LLM compute FP8 from compute capability 8.9 on; an A100 has 8.0, where bf16 runs."""
+    r = case_state(shipped, CASE).requirements
+    two = r.model_copy(update={"hardware": (*r.hardware, r.hardware[0].model_copy(update={"gpu": A100}))})
+
+    def stopped(*asked):
+        found = case_score(shipped, on_candidate(two, *asked))
+        return found.plan, found.gpu, {c.engine for c in found.candidates if not c.ranked}
+
+    assert stopped() == stopped("B", GB10) == ("B", GB10, {"tgi"})
+    assert stopped(None, A100) == ("B", A100, {"tgi", "sglang", "tensorrt_llm"})
+    assert stopped("A", A100) == ("A", A100, {"tgi"})
+    with pytest.raises(UnknownName, match=r"unknown model plan 'Z'. Known: A, B, C"):
+        on_candidate(two, "Z")
+    with pytest.raises(UnknownName, match="unknown machine 'nvidia-t4'"):
+        on_candidate(two, gpu="nvidia-t4")
