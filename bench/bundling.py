@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from bench.engines import Ended, Server, is_emulator_command
+from bench.consent import is_emulator_command
+from bench.engines import Ended, Server
 from bench.machine import TOOL_VERSION, environment, load_average, observed_machine
 from bench.preflight import Preflight
 from bench.repeat import Result

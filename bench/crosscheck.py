@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from bench.asking import LOAD
 from bench.commands import BAD_RESULT, OK, read_plan
+from bench.consent import check_allowed
 from bench.crosscheck_report import (
     METRICS,
     Report,
@@ -33,7 +34,7 @@ from bench.crosscheck_report import (
     under_their_definitions,
 )
 from bench.dialects import Dialect, dialect
-from bench.engines import Server, check_allowed
+from bench.engines import Server
 from bench.preflight import Preflight, preflight
 from bench.prompts import PromptMaker
 from bench.repeat import Load

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bench.bundling import Job, cannot_write
+from bench.consent import check_allowed
 from bench.containers import check_files, find_image
 from bench.dialects import dialect
-from bench.engines import check_allowed, kill_what_runs
+from bench.engines import kill_what_runs
 from bench.inputs import PlanInputs, read_inputs
 from bench.job import Cancelled, JobRun, unless_cancelled
 from bench.progress import CANCEL, Reporter, RunState

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 from db.cases import Case
@@ -36,10 +38,14 @@ def export_log(ws: Workspace, case: str | None = None) -> str:
 
 
 class Joined(NamedTuple):
-    """What an import did: ADRs that are new, ADRs that were here with the same or a longer record."""
+    """What an import did: ADRs that are new, ADRs that were here with the same or a longer record, and their cases.
+
+    `renamed` are cases that came under another short name, since another case has theirs here.
+    """
 
     new: tuple[str, ...]
     there: tuple[str, ...]
+    renamed: tuple[str, ...]
 
 
 def import_log(ws: Workspace, text: str, by: str, where: str = "log") -> Joined:
@@ -61,7 +67,7 @@ def import_log(ws: Workspace, text: str, by: str, where: str = "log") -> Joined:
             raise ConflictError("went another way here than in the file.", where=record.now.name,
                                 fix="Keep one of the two logs, and write the other's edits by hand.")  # fmt: skip
     with ws.store.transaction():
-        _cases(ws, log, {r.case for r in new})
+        renamed = _cases(ws, log, {r.case for r in new})
         for snapshot in log.snapshots:
             ws.store.snapshots.put(snapshot.kind, snapshot.body())
         at = now()
@@ -71,18 +77,25 @@ def import_log(ws: Workspace, text: str, by: str, where: str = "log") -> Joined:
                 ws.store.adrs.add_draft(record.now, at=at, by=by)
     for case in dict.fromkeys(r.case for r in new):
         rejudge(ws, case)
-    return Joined(tuple(r.now.name for r in new), tuple(r.now.name for r in log.adrs if r.id in here))
+    return Joined(tuple(r.now.name for r in new), tuple(r.now.name for r in log.adrs if r.id in here), renamed)
 
 
-def _cases(ws: Workspace, log: Log, wanted: set[str]) -> None:
-    """The cases that new ADRs need and that are not here; one of the same slug under another id is a conflict."""
-    present = {c.id for c in ws.store.cases.all()}
+def _cases(ws: Workspace, log: Log, wanted: set[str]) -> tuple[str, ...]:
+    """Add the cases that new ADRs need and that are not here; says which came under another short name, and why."""
+    present, taken, renamed = ws.store.cases.all(), {c.slug for c in ws.store.cases.all()}, []
     for case in log.cases:
-        if case.id in wanted - present:
-            try:
-                ws.store.cases.add(Case(**case.model_dump()))
-            except ConflictError as e:
-                raise ConflictError(e.what, where=f"case {case.title}", fix="Import into an empty workspace.") from None
+        if case.id in wanted - {c.id for c in present}:
+            slug = next(s for s in _names(case.slug) if s not in taken)
+            taken.add(slug)
+            ws.store.cases.add(Case(**case.model_dump() | {"slug": slug}))
+            if slug != case.slug:
+                renamed.append(f"{case.title}: came as {slug}, since another case here is called {case.slug}.")
+    return tuple(renamed)
+
+
+def _names(slug: str) -> Iterator[str]:
+    yield slug
+    yield from (f"{slug}-{n}" for n in count(2))
 
 
 def _record(record: LogRecord) -> Record:

@@ -212,6 +212,7 @@ def test_plan_is_cut_to_a_budget_and_says_what_that_cost(run: Cli) -> None:
     assert plan.budget_min == 400
     assert "! the budget cost ollama at parallel-50" in ran.err
     assert run("plan", "--case", "nortia", "--budget", "60").code == 2
+    assert "0 minutes are no time" in run("plan", "--case", "nortia", "--budget", "0").err
 
 
 def test_plan_writes_the_ready_folder_and_the_request(run: Cli, tmp_path: Path) -> None:

@@ -145,6 +145,25 @@ def test_traffic_says_what_a_log_says_and_writes_the_trace_to_replay(run: Cli, t
     assert (found["summary"]["n"], found["summary"]["in_flight"]["peak"], found["proposed"]) == (40, 4, [])
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--rate-scale", "1e300"), "rate_scale: input should be less than or equal to 1000"),
+        (("--requests", "0"), "requests: input should be greater than or equal to 1"),
+        (("--tok-s", "1e9"), "tok_s: input should be less than or equal to 100000"),
+        (("--tok-s", "10", "--first-s", "-1"), "first_s: input should be greater than or equal to 0"),
+    ],
+)
+def test_a_replay_or_latency_that_cannot_be_is_one_sentence(
+    run: Cli, tmp_path: Path, wrong: tuple[str, ...], said: str
+) -> None:
+    log = tmp_path / "gateway.csv"
+    log.write_text("timestamp,input_tokens,output_tokens\n2026-09-01T10:00:00Z,100,20\n")
+    ran = run("traffic", str(log), "--replay", str(tmp_path / "trace.csv"), *wrong)
+    assert ran.code == 2
+    assert said in ran.err and ran.err.count("\n") == 1
+
+
 def test_traffic_of_unknown_columns_names_them_and_takes_them_by_hand(run: Cli, tmp_path: Path) -> None:
     log = tmp_path / "gateway.csv"
     log.write_text("when,in,out\n5,10,3\n7,12,4\n", encoding="utf-8")

@@ -101,6 +101,8 @@ def _brought(ws: Workspace, case: str, files: Sequence[tuple[str, bytes]], name:
         if file.lower().endswith(".json"):
             joined = import_log(ws, body.decode("utf-8", "replace"), name, file)
             st.success(t("New records: {n}, here already: {m}.", n=len(joined.new), m=len(joined.there)))
+            for sentence in joined.renamed:
+                st.info(plain(sentence))
         elif file.lower().endswith(".zip"):
             markdown += unzipped(file, body)
         else:

@@ -146,6 +146,8 @@ def import_and_print(ws: Workspace, args: argparse.Namespace) -> bool:
             as_json(joined._asdict())
         else:
             say(f"{len(joined.new)} new, {len(joined.there)} known.")
+            for sentence in joined.renamed:
+                say(sentence)
         return True
     if not args.case:
         raise InputError("--case is missing.", where="adr import", fix=f"As in: {IMPORT_EXAMPLE}.")

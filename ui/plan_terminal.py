@@ -78,11 +78,13 @@ def write_plan(ws: Workspace, state: CaseState, r: Requirements, args: argparse.
 
 def _standing(ws: Workspace, state: CaseState, r: Requirements, args: argparse.Namespace) -> Standing:
     """The stored plan while it fits the requirements, else a fresh draft; a budget asks for one."""
-    stored = None if args.draft or args.budget or state.plan_is_stale else state.stored_plan
+    stored = None if args.draft or args.budget is not None or state.plan_is_stale else state.stored_plan
     if stored:
         return Standing(stored.plan(), stored.body, f"stored plan {stored.sha256[:12]} of {stored.at:%Y-%m-%d}")
-    choices = choices_of(state.plan) if args.budget and state.plan else AS_DERIVED
-    drafted = draft_plan(ws, state.case.slug, r, choices._replace(budget_min=args.budget or choices.budget_min))
+    choices = AS_DERIVED
+    if args.budget is not None:
+        choices = (choices_of(state.plan) if state.plan else AS_DERIVED)._replace(budget_min=args.budget)
+    drafted = draft_plan(ws, state.case.slug, r, choices)
     time = format_duration(drafted.cost.minutes * 60)
     what = f"draft, not stored; about {time} of GPU time by the planning value"
     return Standing(drafted.plan, plan_to_yaml(drafted.plan).encode(), what, drafted.lost)

@@ -6,7 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
 from planner.errors import InputError
+from planner.faults import first_fault
 from planner.requirements import Requirements
 from planner.traffic import TrafficSummary, summarise
 from planner.traffic_in_flight import LatencyModel
@@ -84,17 +87,20 @@ def _layout(args: argparse.Namespace, content: bytes) -> Layout | None:
 
 def _latency(args: argparse.Namespace, r: Requirements | None) -> LatencyModel | None:
     if args.tok_s is not None:
-        if args.tok_s <= 0 or (args.first_s or 0.0) < 0:
-            raise InputError("a latency cannot be negative.", where="--tok-s", fix="Write more than 0.")
-        return LatencyModel(first_s=args.first_s or 0.0, tok_s=args.tok_s)
+        try:
+            return LatencyModel(first_s=args.first_s or 0.0, tok_s=args.tok_s)
+        except ValidationError as e:
+            raise InputError(first_fault(e), where="--first-s, --tok-s", fix="Write the latency you assume.") from None
     return latency_of(r) if r else None
 
 
 def _write_replay(args: argparse.Namespace, log: Log) -> dict[str, Any]:
-    if min(x for x in (args.minutes, args.rate_scale, args.requests, args.rate, 1) if x is not None) <= 0:
-        raise InputError("minutes, scale, requests and rate are above 0.", where="--replay", fix="Write more than 0.")
-    cut = Cut(duration_s=args.minutes and args.minutes * 60, rate_scale=args.rate_scale, requests=args.requests,
-              rate_per_s=args.rate, seed=args.seed)  # fmt: skip
+    minutes = None if args.minutes is None else args.minutes * 60
+    try:
+        cut = Cut(duration_s=minutes, rate_scale=args.rate_scale, requests=args.requests, rate_per_s=args.rate,
+                  seed=args.seed)  # fmt: skip
+    except ValidationError as e:
+        raise InputError(first_fault(e), where="--replay", fix="Minutes, scale, requests and rate say how.") from None
     rows = replay(log.requests, cut)
     args.replay.write_bytes(trace_csv(rows))
     return trace_point("real-traffic", args.replay.name, rows).model_dump(mode="json", exclude_defaults=True)

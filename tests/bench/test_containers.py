@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bench.consent import check_allowed
 from bench.containers import Image, check_files, known_repositories, run_arguments
-from bench.engines import check_allowed
 from bench.runner import check_plan
 from bundle.folder import open_bundle
 from bundle.records import read_telemetry

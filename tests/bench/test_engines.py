@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from bench import engines
+from bench.consent import check_allowed, is_emulator_command
 from bench.dialects import dialect
-from bench.engines import Server, check_allowed, is_emulator_command
+from bench.engines import Server
 from bench.stage_rule import with_setting
 from bench.telemetry import family_of, memory_of
 from planner.engine_facts import server
@@ -30,8 +31,8 @@ def launch(*command: str, **more: object) -> Launch:
 @pytest.mark.parametrize(
     "command",
     [
-        "vllm serve Qwen/Qwen3-30B-A3B --max-num-seqs 16", "/opt/engines/bin/vllm serve m",
-        "python -m vllm.entrypoints.openai.api_server --model m", ".venv/bin/python3.12 -m sglang.launch_server",
+        "vllm serve Qwen/Qwen3-30B-A3B --max-num-seqs 16", "python3.12 -m sglang.launch_server",
+        "python -m vllm.entrypoints.openai.api_server --model m", "/usr/bin/python3 -m bench emulate --port 1",
         "ollama serve", "llama-server -m model.gguf", "trtllm-serve m", "text-generation-launcher --model-id m",
         "sglang serve m", "python3 -m bench emulate --port 1",
     ],
@@ -45,6 +46,7 @@ def test_commands_of_the_engines_may_be_named_by_a_plan(command: str) -> None:
     [
         "sh -c id", "python -c print()", "python script.py", "python -m http.server", "vllm bench", "ollama rm m",
         "docker run image", "python -m bench run plan.yaml", "pythonx -m bench emulate", "vllm-serve m",
+        "/tmp/anywhere/vllm serve m", "./ollama serve",
     ],
 )  # fmt: skip
 def test_other_commands_need_consent(command: str) -> None:

@@ -122,7 +122,7 @@ def bench_run(plan: Plan, out: Path, timeout_s: float = 900) -> subprocess.Compl
     file = out.with_suffix(".yaml")
     file.write_text(plan_to_yaml(plan), encoding="utf-8")
     return subprocess.run(
-        [sys.executable, "-m", "bench", "run", str(file), "--out", str(out)],
+        [sys.executable, "-m", "bench", "run", str(file), "--out", str(out), "--allow-command"],
         cwd=ROOT, env={**os.environ, "PYTHONWARNINGS": "ignore"}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=timeout_s,
     )  # fmt: skip

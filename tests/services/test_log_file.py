@@ -11,8 +11,10 @@ from decisions import chain
 from decisions.log_json import log_edits
 from planner.errors import ConflictError, InputError, SchemaTooNew
 from scripts import adr_log_schema
+from services.cases import begin_case
 from services.decisions import begin_draft, comment
 from services.log_file import export_log, import_log
+from services.verdicts import case_state
 from services.workspace import now
 from tests.services.conftest import opened
 from tests.services.made import CASE, accepted, decide, superseding
@@ -55,6 +57,15 @@ def test_a_log_comes_into_an_empty_one_and_out_again_letter_by_letter(filled, em
     assert {a.id: a for a in empty.store.adrs.all()} == {a.id: a for a in filled.store.adrs.all()}
     assert export_log(empty) == text
     assert import_log(empty, text, "Lee").new == ()
+
+
+def test_a_case_whose_short_name_is_taken_here_comes_under_the_next_one(filled, empty):
+    here = case_state(filled, CASE)
+    begin_case(empty, "Ours", here.requirements, "Lee", slug=CASE)
+    done = import_log(empty, export_log(filled), "Lee")
+    assert done.renamed == (f"{here.case.title}: came as nortia-2, since another case here is called nortia.",)
+    assert {c.slug: c.title for c in empty.store.cases.all()} == {"nortia": "Ours", "nortia-2": here.case.title}
+    assert empty.store.adrs.verify(filled.store.adrs.heads()) == ()
 
 
 def test_a_shorter_record_of_the_same_log_is_known_and_another_way_is_a_conflict(filled, empty):
