@@ -51,16 +51,20 @@ class Checked(NamedTuple):
 
 
 class Check(NamedTuple):
-    """All decisions of a folder; `bundles` were read, `passed_over` are no exports of Flipline or out of force."""
+    """All decisions of a folder; `bundles` were read, `passed_over` are no exports of Flipline or out of force.
+
+    `broken` says of every export that cannot be read which and why; the others are judged all the same.
+    """
 
     decisions: tuple[Checked, ...]
     bundles: int
     passed_over: tuple[str, ...]
+    broken: tuple[str, ...]
 
     @property
     def well(self) -> bool:
         """Whether a pipeline may go on."""
-        return all(d.well for d in self.decisions)
+        return not self.broken and all(d.well for d in self.decisions)
 
     @property
     def sentence(self) -> str:
@@ -69,16 +73,17 @@ class Check(NamedTuple):
         found = [f for d in self.decisions for f in errors(d.findings)]
         decided = sum(v.state in (FlipState.ARMED, FlipState.NEAR, FlipState.FIRED) for v in verdicts)
         fired = sum(v.state is FlipState.FIRED for v in verdicts)
+        unread = f" Not readable: {len(self.broken)}." if self.broken else ""
         return (
             f"{len(self.decisions)} decisions with {len(verdicts)} conditions held against {self.bundles} bundles: "
-            f"{decided} decided, {fired} fired, {len(found)} lint errors."
+            f"{decided} decided, {fired} fired, {len(found)} lint errors.{unread}"
         )
 
 
 class _Exported(NamedTuple):
     file: str
     adr: Adr
-    block: Mapping[str, Any]
+    told: Context
 
 
 def check_folder(folder: Path, evidence: Path | None) -> Check:
@@ -86,30 +91,36 @@ def check_folder(folder: Path, evidence: Path | None) -> Check:
 
     Raises InputError where there is no decision, BundleError for a bundle that is incomplete or altered.
     """
-    found, passed_over = [], []
+    found, passed_over, broken = [], [], []
     for file in brought(folder):
-        exported = _exported(file)
-        if exported and exported.adr.status in JUDGED:
+        try:
+            exported = _exported(file)
+        except InputError as e:
+            broken.append(str(e))
+            continue
+        if exported:
             found.append(exported)
         else:
             passed_over.append(file.name)
-    if not found:
+    if not found and not broken:
         raise InputError("holds no decision in force that Flipline exported.", where=str(folder),
                          fix="Write them with 'adr export DIR' first.")  # fmt: skip
     asked = tuple(c.condition for e in found for c in e.adr.active_conditions if c.condition)
     pieces, contracts, bundles = _evidence(evidence, asked)
     checked = tuple(_checked(e, pieces, contracts) for e in found)
-    return Check(checked, bundles, tuple(passed_over))
+    return Check(checked, bundles, tuple(passed_over), tuple(broken))
 
 
 def _exported(file: Brought) -> _Exported | None:
+    """A decision in force; None for what Flipline did not export, or what is in force no more."""
     text = file.text().replace("\r\n", "\n")
     export = read_export(text)
     if export is None or not export.adr:
         return None
     parts = read_madr(text, file.name)
     read, block = text_of(parts, file.name), parts.machine or {}
-    return _Exported(file.name, _adr(read, export.adr, str(block.get("case") or ""), file.name), block)
+    adr = _adr(read, export.adr, str(block.get("case") or ""), file.name)
+    return _Exported(file.name, adr, _told(block, file.name)) if adr.status in JUDGED else None
 
 
 def _adr(read: Read, id: str, case: str, where: str) -> Adr:
@@ -139,7 +150,7 @@ def _evidence(folder: Path | None, asked: tuple[Condition, ...]) -> tuple[Known,
 
 def _checked(exported: _Exported, evidence: Known, contracts: Mapping[str, Contract]) -> Checked:
     adr = exported.adr
-    context = _context(exported, contracts)
+    context = exported.told.model_copy(update={"contracts": contracts})
     asked = {name for c in adr.active_conditions if c.condition for name in (c.condition.candidate, c.condition.over)}
     candidates = {o.candidate for o in adr.options} | context.decided.keys() | asked
     known = Known(e for e in evidence if not candidates - {None} or e.candidate in (None, *candidates))
@@ -150,18 +161,17 @@ def _checked(exported: _Exported, evidence: Known, contracts: Mapping[str, Contr
     return Checked(exported.file, adr, verdicts, found)
 
 
-def _context(exported: _Exported, contracts: Mapping[str, Contract]) -> Context:
+def _told(block: Mapping[str, Any], where: str) -> Context:
     """What the conditions are judged in, as the block tells; load points that it does not name are not limited."""
-    told = exported.block.get("judged_in")
+    told = block.get("judged_in")
     fields = told if isinstance(told, dict) else {}
     try:
         points = {name: LoadPoint.model_validate(p) for name, p in (fields.get("points") or {}).items()}
         decided = {name: Contract.model_validate(c) for name, c in (fields.get("decided") or {}).items()}
-        return Context(now=now(), points=points or None, contracts=contracts, decided=decided,
-                       service_levels=fields.get("service_levels"))  # fmt: skip
+        return Context(now=now(), points=points or None, decided=decided, service_levels=fields.get("service_levels"))
     except (ValidationError, FliplineError, AttributeError) as e:
         what = first_fault(e) if isinstance(e, ValidationError) else str(e)
-        raise InputError(f"judged_in: {what}", where=exported.file, fix="Export the decision again.") from None
+        raise InputError(f"judged_in: {what}", where=where, fix="Export the decision again.") from None
 
 
 def rows(checked: Iterable[Checked]) -> list[tuple[str, str, str, str]]:

@@ -58,6 +58,8 @@ def check_and_print(args: argparse.Namespace) -> bool:
     if args.json:
         as_json(_check_json(found))
     else:
+        for sentence in found.broken:
+            say(f"BROKEN {sentence}")
         table("Decisions", ("file", "what", "state", "sentence"), rows(found.decisions))
         say(found.sentence)
         _explain(f for c in found.decisions for f in c.findings)
@@ -87,7 +89,7 @@ def _explain(found: Iterable[Finding]) -> None:
 def _check_json(found: Check) -> dict[str, object]:
     return {
         "well": found.well, "sentence": found.sentence, "bundles": found.bundles,
-        "passed_over": list(found.passed_over),
+        "passed_over": list(found.passed_over), "broken": list(found.broken),
         "decisions": [
             {"file": c.file, "adr": c.adr.id, "status": c.adr.status.value,
              "conditions": [v.model_dump(mode="json", exclude={"verdict"}) for v in c.verdicts],

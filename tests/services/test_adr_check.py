@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -106,5 +107,19 @@ def test_bad_input_is_named(exported, tmp_path):
 def test_a_block_that_was_spoiled_is_named_with_its_file(exported):
     (path,) = exported.glob("0001-*.md")
     path.write_text(path.read_text().replace("judged_in:\n", "judged_in:\n  service_levels: [1]\n", 1))
-    with pytest.raises(InputError, match=r"0001-.*md: judged_in"):
-        check_folder(exported, None)
+    found = check_folder(exported, None)
+    (broken,) = found.broken
+    assert re.match(r"0001-.*md: judged_in", broken)
+    assert not found.well
+
+
+def test_a_condition_on_a_metric_that_is_gone_is_named_and_the_other_decisions_are_judged(exported, tmp_path):
+    (path,) = exported.glob("0001-*.md")
+    gone = path.with_name("0002-gone.md")
+    gone.write_text(path.read_text().replace("vllm: ttft p95", "vllm: smoothness p95"))
+    measured(tmp_path / "runs" / "one")
+    found = check_folder(exported, tmp_path / "runs")
+    (broken,) = found.broken
+    assert broken.startswith("0002-gone.md, flip condition ") and "unknown metric 'smoothness'" in broken
+    assert [(c.file, c.verdicts[0].state) for c in found.decisions] == [(path.name, "fired")]
+    assert "Not readable: 1." in found.sentence
