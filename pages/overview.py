@@ -14,8 +14,8 @@ from ui.flip_gauge import gauge
 from ui.next_words import amount_in_words
 from ui.parts import go_to, head, kind_badge, plain, short, state_badge
 from ui.quality_view import precision_notes
-from ui.results_speed import output_picture, speed_picture
 from ui.session import open_case
+from ui.speed_charts import output_picture, speed_picture
 from ui.text import t
 from ui.views import speed_frame
 from ui.words import in_short, metrics_in_words

@@ -10,7 +10,7 @@ from planner.requirements import Requirements
 from services.exporting import Drawn
 from services.verdicts import CaseState
 from ui.charts import against_concurrency, svg
-from ui.results_speed import speed_picture
+from ui.speed_charts import speed_picture
 from ui.text import t
 from ui.views import speed_frame, ttft_frame
 

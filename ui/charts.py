@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import altair as alt
 import pandas as pd
@@ -16,6 +17,13 @@ HEIGHT = 340
 SMALL_HEIGHT = 280
 STRIP_HEIGHT = 120  # legend and axis included
 LEGEND_CHARACTERS = 60  # a row of a legend on half a page, its symbols counted as 4
+
+
+class Picture(NamedTuple):
+    """A chart, and what it shows for who cannot see it."""
+
+    chart: alt.Chart | alt.LayerChart
+    words: str
 
 
 def _concurrency_axis(title: str) -> alt.X:

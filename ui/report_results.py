@@ -20,8 +20,8 @@ from ui.quality_view import rates_frame
 from ui.report_parts import Block, Chart, Heading, Limit, Paragraph, Section, marked, table_of
 from ui.results_capacity import cost_in_words, units_frame
 from ui.results_rates import first_token_by_rate, goodput_by_rate, in_seconds, ladder_frame
-from ui.results_speed import first_token_picture, output_picture, speed_picture
 from ui.results_theory import ratios_frame, theory_frame, theory_picture
+from ui.speed_charts import first_token_picture, output_picture, speed_picture
 from ui.text import t
 from ui.views import kv_spread, outcomes_frame, rate_frame, results_frame, speed_frame, ttft_frame
 from ui.words import metrics_in_words

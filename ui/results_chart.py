@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -10,13 +10,6 @@ import streamlit as st
 
 from ui.charts import as_csv, svg
 from ui.text import t
-
-
-class Picture(NamedTuple):
-    """A chart, and what it shows for who cannot see it."""
-
-    chart: alt.Chart | alt.LayerChart
-    words: str
 
 
 def chart_of(slug: str, key: str, chart: alt.Chart | alt.LayerChart, words: str, frame: pd.DataFrame) -> None:

@@ -13,9 +13,10 @@ from planner.requirements import Requirements
 from services.results import rate_capacity, rate_knees, ttft_ladder, with_ttft_counted
 from services.verdicts import KNOWN_BY, CaseState
 from ui.cached import workspace
+from ui.charts import Picture
 from ui.parts import kind_badge, plain, shown_errors
 from ui.rate_charts import against_rate
-from ui.results_chart import Picture, chart_of
+from ui.results_chart import chart_of
 from ui.text import t
 from ui.views import rate_frame
 from ui.words import metrics_in_words

@@ -11,9 +11,9 @@ from services.calibrations import calibration
 from services.results import theory_of
 from services.verdicts import CaseState
 from ui.cached import workspace
-from ui.charts import against_concurrency
+from ui.charts import Picture, against_concurrency
 from ui.parts import go_to
-from ui.results_chart import Picture, chart_of
+from ui.results_chart import chart_of
 from ui.results_figures import bound_table
 from ui.sizing_calibration import figure_name, take_out_or_back
 from ui.text import t
