@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -28,13 +29,24 @@ def empty(tmp_path):
     workspace.store.close()
 
 
+@pytest.fixture(scope="module")
+def with_a_log(with_nortia, tmp_path_factory):
+    """The folder of a workspace with a decision, one that supersedes it and a draft: to be copied, never opened."""
+    folder = shutil.copytree(with_nortia, tmp_path_factory.mktemp("log") / "copy")
+    ws = opened(folder)
+    old = accepted(ws)
+    comment(ws, old.id, "Kim", '推 <b>&amp;</b> \u2028 "quoted" `code`')
+    decide(ws, superseding(ws, old))
+    begin_draft(ws, CASE, "Kim")
+    ws.store.close()
+    return folder
+
+
 @pytest.fixture
-def filled(shipped):
-    old = accepted(shipped)
-    comment(shipped, old.id, "Kim", '推 <b>&amp;</b> \u2028 "quoted" `code`')
-    decide(shipped, superseding(shipped, old))
-    begin_draft(shipped, CASE, "Kim")
-    return shipped
+def filled(with_a_log, tmp_path):
+    ws = opened(shutil.copytree(with_a_log, tmp_path / "filled"))
+    yield ws
+    ws.store.close()
 
 
 def test_the_document_follows_the_published_schema(filled):
