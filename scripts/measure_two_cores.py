@@ -40,6 +40,15 @@ REQUESTS = 160  # per point and start: three starts give 480, in waves of up to 
 STARTS = 3
 PORTS = {"vllm": 18000, "llama-server": 18001, "llama-server-q4": 18002}
 
+OWN = (
+    ("H-16", "With 16 in flight on eight slots vllm gives 3 times the tokens of llama-server.",
+     "vllm over llama-server: output_tok_s >= 3 x at overload near 10 %",
+     "Same prompts and lengths; eight wait while eight are served."),
+    ("H-bits", "At 4 in flight vllm in fp32 gives 3 times the tokens of llama-server in 4 bits.",
+     "vllm over llama-server-q4: output_tok_s >= 3 x at parallel-4 near 10 %",
+     "Same prompts and lengths; the precision differs and is declared."),
+)  # fmt: skip
+
 
 def plan_of(requirements: Requirements) -> Plan:
     """The case's plan as the PoC page would derive it, with both servers' commands for this machine and one stage."""
@@ -67,22 +76,13 @@ def plan_of(requirements: Requirements) -> Plan:
         expectations=predict(sizing, "vllm", points, now),
         now=now,
     )
-    bits = Hypothesis(
-        id="H-bits", statement="At 4 in flight vllm in fp32 gives 3 times the tokens of llama-server in 4 bits.",
-        conditions=(parse_condition("vllm over llama-server-q4: output_tok_s >= 3 x at parallel-4 near 10 %"),),
-        method="Same prompts and lengths; the precision differs and is declared.", depends_on=("H1",),
-        if_rejected="Suspect the settings before the engine, and measure again.",
-    )  # fmt: skip
-    sixteen = Hypothesis(
-        id="H-16", statement="With 16 in flight on eight slots vllm gives 3 times the tokens of llama-server.",
-        conditions=(parse_condition("vllm over llama-server: output_tok_s >= 3 x at overload near 10 %"),),
-        method="Same prompts and lengths; eight wait while eight are served.", depends_on=("H1",),
-        if_rejected="Suspect the settings before the engine, and measure again.",
+    own = tuple(
+        Hypothesis(id=id, statement=statement, conditions=(parse_condition(line),), method=method, depends_on=("H1",),
+                   if_rejected="Suspect the settings before the engine, and measure again.")
+        for id, statement, line, method in OWN
     )  # fmt: skip
     stage = Stage(name="A", points=tuple(p.name for p in points), why="The limit is known beforehand: eight slots.")
-    return plan.model_copy(
-        update={"stages": (stage,), "starts": STARTS, "hypotheses": (*plan.hypotheses, sixteen, bits)}
-    )
+    return plan.model_copy(update={"stages": (stage,), "starts": STARTS, "hypotheses": (*plan.hypotheses, *own)})
 
 
 def without_paths(bundle: Path) -> None:
