@@ -68,18 +68,18 @@ def _table(groups: Sequence[Group], here: Setting | None) -> pd.DataFrame:
     return pd.DataFrame([
         {
             t("Engine"): g.setting.engine,
-            t("Devices"): g.setting.devices,
-            t("Family"): t(g.setting.family),
             t("Quantization"): g.setting.quantization,
-            t("Context (tokens)"): g.setting.context,
-            t("Load"): t(g.setting.mix),
             t("In flight"): g.batches,
             t("Measured / bound"): f"{g.ratio:.2f}",
             t("Range"): f"{g.spread[0]:.2f} – {g.spread[1]:.2f}",
             t("Points (starts)"): f"{g.n} ({g.runs})" + (f" · {t('few')}" if g.few else ""),
-            t("Default"): f"{g.default_ratio:.2f}",
-            t("Kind"): t(g.kind.value),
             t("Used"): g.setting == here and g.kind is Kind.MEASURED,
+            t("Context (tokens)"): g.setting.context,
+            t("Default"): f"{g.default_ratio:.2f}",
+            t("Load"): t(g.setting.mix),
+            t("Kind"): t(g.kind.value),
+            t("Family"): t(g.setting.family),
+            t("Devices"): g.setting.devices,
         }
         for g in groups
     ])  # fmt: skip
