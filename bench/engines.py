@@ -68,6 +68,11 @@ class Server:
         return self._inside if self.launch.container else self._process.pid
 
     @property
+    def process(self) -> Process | None:
+        """The process that we started, also once it has ended; None when we attached, or where there is no /proc."""
+        return self._lease.server if self._lease else None
+
+    @property
     def ours(self) -> bool:
         """We started it."""
         return self._process is not None

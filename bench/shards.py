@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.inputs import NO_INPUTS, Inputs
-from bench.lease import process
 from bench.prompts import PromptMaker
 from bench.repeat import STOP_RULE_FROM, Result
 from bench.shard import RECORDS, WORK, Work
@@ -92,9 +91,8 @@ class ShardedLoad:
         repeat: int, stop: Stop, e2e_s: float, on_done: Callable[[], None], inputs: Inputs = NO_INPUTS,
         tail: bool = True,
     ) -> None:  # fmt: skip
-        pid = target.server.pid
         self._work = Work(
-            target.dialect.id, target.dialect.facts, target.server.launch, None if pid is None else process(pid),
+            target.dialect.id, target.dialect.facts, target.server.launch, target.server.process,
             target.model, target.sampling, target.timeout_s, point, prompts, salt, seed, repeat, stop, e2e_s,
             inputs, tail,
         )  # fmt: skip
