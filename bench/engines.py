@@ -22,7 +22,7 @@ from bench import containers, guard
 from bench.consent import is_emulator_command
 from bench.dialects import Dialect
 from bench.exchange import Origin
-from bench.lease import SUFFIX, TOKEN, Lease, end_all, new_lease, ours, process, write_lease
+from bench.lease import SUFFIX, TOKEN, Lease, Process, end_all, new_lease, ours, process, write_lease
 from bench.transport import Pool, request_bytes
 from planner.errors import NotAllowed, ServerError
 from planner.poc import Launch

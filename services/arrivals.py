@@ -19,7 +19,7 @@ from planner.conditions import Evidence
 from planner.errors import BundleError, FliplineError
 from services.dropped import Broken, Dropped, File, by_its_name, in_place, laid_out
 from services.evidence import take_in
-from services.filled import Filled, fill_in
+from services.filled import Filled, Machine, as_planned, fill_in
 from services.foreign import Said, bundle_of
 from services.rejudging import rejudge
 from services.usage import Usage, observe
@@ -109,11 +109,11 @@ def bring_in_usage(ws: Workspace, case: str, usage: Sequence[Usage], *, by: str,
 
 def bring_in_table(
     ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date,
-    raw: File | None = None,
+    raw: File | None = None, machine: Machine | None = None,
 ) -> Arrived:  # fmt: skip
     """Store figures filled in by hand with the file they come from, and judge the case again, all or nothing.
 
-    Raises InputError with the row.
+    With `machine` the runs are said to have kept to the plan's contract, there. Raises InputError with the row.
     """
     state = case_state(ws, case)
     points = state.plan.points() if state.plan else {}
@@ -121,6 +121,7 @@ def bring_in_table(
         evidence = fill_in(
             ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points, raw=raw,
             candidates=[c.id for c in state.plan.candidates] if state.plan else (),
+            kept=as_planned(state.plan, machine) if state.plan and machine else {},
         )  # fmt: skip
         because = Cause(kind="figures", says=f"figures were entered from {source} by {by}")
         return Arrived((), evidence, rejudge(ws, state.case.id, because))

@@ -24,11 +24,14 @@ def of_plan(plan: Plan | None) -> dict[str, Contract]:
     """
     if plan is None:
         return {}
+    return {name: _demanding(asked) for name, asked in asked_for(plan).items()}
+
+
+def asked_for(plan: Plan) -> dict[str, Contract]:
+    """The shared part and each candidate's own, without what a stage's rule sets later."""
     later = {s.rule.setting for s in plan.stages if s.rule}
     return {
-        c.id: _demanding(
-            Contract(shared=plan.shared_contract, candidate={k: v for k, v in c.contract.items() if k not in later})
-        )
+        c.id: Contract(shared=plan.shared_contract, candidate={k: v for k, v in c.contract.items() if k not in later})
         for c in plan.candidates
     }
 

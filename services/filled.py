@@ -10,11 +10,13 @@ from typing import Literal, NamedTuple
 from db.ids import new_id
 from planner.choosing import OF_A_START
 from planner.conditions import Evidence, Kind
+from planner.contract import Contract
 from planner.errors import InputError, UnknownName
 from planner.loads import LoadPoint
 from planner.metrics import Level, Metric, metric
 from planner.poc import Plan
 from services.attachments import File, attach
+from services.decided import asked_for
 from services.workspace import Workspace, now
 
 ENDS = {"min": "the smallest of its repeats", "mean": "the middle of its repeats", "max": "the largest of its repeats"}
@@ -52,6 +54,27 @@ class Filled(NamedTuple):
     def offers(self, point: LoadPoint) -> bool:
         """Whether load and lengths are those of a load point."""
         return self.load == (point.in_flight, point.rate_per_s, point.input_tokens, point.output_tokens)
+
+
+class Machine(NamedTuple):
+    """What the runs of a table took place on; `gpu` as the driver names it, `gpus` how many the engine used."""
+
+    gpu: str
+    gpus: int = 1
+
+
+def as_planned(plan: Plan, machine: Machine) -> dict[str, Contract]:
+    """The contract of runs that kept to the plan on that machine, by candidate; raises InputError for no machine."""
+    if not machine.gpu.strip():
+        raise InputError("which GPU the runs took place on is missing.", where="results by hand",
+                         fix="Write its name as nvidia-smi -L says it.")  # fmt: skip
+    if machine.gpus < 1:
+        raise InputError(f"{machine.gpus} GPUs cannot be.", where="results by hand", fix="Write 1 or more.")
+    stated = {
+        "observed": {"gpu": machine.gpu.strip(), "gpu_count": str(machine.gpus)},
+        "declared_differences": plan.declared_differences,
+    }
+    return {name: asked.model_copy(update=stated) for name, asked in asked_for(plan).items()}
 
 
 class Column(NamedTuple):
@@ -125,11 +148,13 @@ def _whole(i: int, row: Mapping[str, object], name: str) -> int | None:
 def fill_in(
     ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date,
     points: Mapping[str, LoadPoint], candidates: Sequence[str] = (), raw: File | None = None,
+    kept: Mapping[str, Contract] = {},
 ) -> tuple[Evidence, ...]:  # fmt: skip
     """Store figures typed in by a named person, all or none; `candidates` are those of the plan, where there is one.
 
-    `raw` is the file that they come from: it is kept with them. Raises InputError with row and field: a throughput or
-    latency without load and lengths is refused.
+    `raw` is the file that they come from: it is kept with them. `kept` is the contract that the runs of each candidate
+    kept to, where the person says so (as_planned): without one a candidate's figures compare with no other's. Raises
+    InputError with row and field: a throughput or latency without load and lengths is refused.
     """
     if not by.strip():
         raise InputError("who filled this in is missing.", where="results by hand", fix="Write a name.")
@@ -144,12 +169,17 @@ def fill_in(
     for row in rows:
         must_be_possible(row, points, candidates)
     note = f"entered by {by.strip()} from {source}"
+    under = {row.candidate: kept[row.candidate] for row in rows if row.candidate in kept}
+    hashes = {name: contract.full_hash() for name, contract in under.items()}
     with ws.store.transaction():
         if raw:
-            kept = attach(ws, case, entry, raw, by.strip())
-            note += f", {kept.name} attached (sha256 {kept.sha256[:12]})"
-        pieces = tuple(_entered(i, row, entry, by.strip(), note, points) for i, row in enumerate(rows, 1))
-        ws.store.evidence.add(case, pieces)
+            file = attach(ws, case, entry, raw, by.strip())
+            note += f", {file.name} attached (sha256 {file.sha256[:12]})"
+        pieces = tuple(
+            _entered(i, row, entry, by.strip(), note, points).model_copy(update={"contract": hashes.get(row.candidate)})
+            for i, row in enumerate(rows, 1)
+        )
+        ws.store.evidence.add(case, pieces, {hashes[name]: contract for name, contract in under.items()})
     return pieces
 
 

@@ -70,3 +70,17 @@ def test_bad_input_is_one_sentence(run: Cli, sheet: Path, more: tuple[str, ...],
     ran = run("enter", str(sheet), *WHO, *more)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_only_runs_that_kept_to_the_plan_state_its_contract(run: Cli, home: Path, sheet: Path) -> None:
+    ran = run("enter", str(sheet), *WHO)
+    assert "They state no contract, so no two candidates compare on them" in ran.out
+    ran = run("enter", str(sheet), *WHO, "--as-planned", "NVIDIA GB10", "--gpus", "2")
+    assert (ran.code, "no contract" in ran.out) == (0, False), ran.err
+    ws = open_workspace(home)
+    state = case_state(ws, "nortia")
+    stated = {state.context.contracts[e.contract].stated()["gpu_count"] if e.contract else None
+              for e in state.evidence if e.kind == "entered"}  # fmt: skip
+    assert stated == {None, "2"}
+    ws.store.close()
+    assert "0 GPUs cannot be" in run("enter", str(sheet), *WHO, "--as-planned", "NVIDIA GB10", "--gpus", "0").err

@@ -8,6 +8,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.metrics import METRICS
 from services.arrivals import Arrived, bring_in_table
+from services.filled import Machine
 from services.pasted import Pasted, Stated, figures_of
 from services.pasted_sheet import proposed, read_sheet_file
 from services.pasted_words import Heading, meanings
@@ -16,6 +17,7 @@ from services.workspace import Workspace, now
 from ui.terminal import Argument, day, read_bytes, say, table
 
 ENTER_EXAMPLE = "enter --case nortia results.csv --by 'A. Operator' --from 'GPU box, sheet 2' --attach bench.log"
+NO_CONTRACT = "They state no contract, so no two candidates compare on them (--as-planned states it)."
 ENTER_ARGUMENTS = (
     Argument("file", {"type": Path, "metavar": "FILE", "help": "CSV, tab-separated text or a Markdown table"}),
     Argument("--by", {"required": True, "metavar": "NAME", "help": "who measured it"}),
@@ -31,6 +33,9 @@ ENTER_ARGUMENTS = (
     Argument("--decimals", {"choices": ("point", "comma"), "help": "how the sheet writes 1.5 (default: cells tell)"}),
     Argument("--column", {"action": "append", "default": [], "metavar": "HEADING=MEANING[,UNIT]",
                           "help": "what a column holds, as in 'Latency=ttft_ms p95,s'"}),
+    Argument("--as-planned", {"default": "", "metavar": "GPU",
+                              "help": "the runs kept to the plan's contract, on this GPU (as nvidia-smi -L names it)"}),
+    Argument("--gpus", {"type": int, "default": 1, "metavar": "N", "help": "how many of them (default: 1)"}),
     Argument("--leave-out", {"action": "store_true", "help": "store the other rows when some are refused"}),
     Argument("--dry-run", {"action": "store_true", "help": "only show what would be stored"}),
 )  # fmt: skip
@@ -52,8 +57,11 @@ def enter_and_print(ws: Workspace, args: argparse.Namespace, state: CaseState) -
         return None
     raw = (args.attach.name, read_bytes(args.attach)) if args.attach else None
     arrived = bring_in_table(ws, state.case.id, pasted.rows, by=args.by, source=args.source,
-                             measured_at=args.day or now().date(), raw=raw)  # fmt: skip
+                             measured_at=args.day or now().date(), raw=raw,
+                             machine=Machine(args.as_planned, args.gpus) if args.as_planned else None)  # fmt: skip
     say(f"Figures stored as entered by {args.by}: {len(arrived.evidence)}.")
+    for sentence in () if args.as_planned else (NO_CONTRACT,):
+        say(sentence)
     return arrived
 
 

@@ -8,7 +8,8 @@ import streamlit as st
 from planner.poc import Plan
 from services.arrivals import bring_in_table
 from services.attachments import MOST_BYTES, attached_bytes, attachments
-from services.filled import Filled, blank_table, columns_of, rows_of
+from services.filled import Filled, Machine, blank_table, columns_of, rows_of
+from services.plans import unstated_fields
 from services.verdicts import CaseState
 from services.workspace import Workspace, now
 from ui.measure_arrived import tell
@@ -49,6 +50,7 @@ def section(ws: Workspace, state: CaseState) -> None:
     source = b.text_input(t("From"), placeholder=t("log, sheet or message"), key=f"hand-from-{slug}-{version}")
     day = c.date_input(t("Day of the run"), value=now().date(), max_value=now().date(), format="YYYY-MM-DD",
                        help=t("A date in the sheet comes before it."))  # fmt: skip
+    machine = _machine(plan, f"{key}-ran")
     raw = st.file_uploader(
         t("Raw file, kept with the figures (optional)"), max_upload_size=MOST_BYTES // 2**20, key=f"{key}-raw"
     )
@@ -57,11 +59,30 @@ def section(ws: Workspace, state: CaseState) -> None:
         with shown_errors():
             arrived = bring_in_table(
                 ws, state.case.id, rows, by=by, source=source, measured_at=day,
-                raw=(raw.name, raw.getvalue()) if raw else None,
+                raw=(raw.name, raw.getvalue()) if raw else None, machine=machine,
             )  # fmt: skip
             tell(arrived, t("Figures stored as entered by {who}: {n}.", n=len(arrived.evidence), who=plain(by)))
     with shown_errors():
         _raw_files(ws, slug)
+
+
+def _machine(plan: Plan, key: str) -> Machine | None:
+    """What the runs took place on, where a person says that they kept to the plan; else they state no contract."""
+    a, b, c = st.columns([2, 2, 1], vertical_alignment="bottom")
+    kept = a.checkbox(
+        t("The runs kept to the plan's contract"), key=key,
+        help=t("Model, revision, settings and lengths as the plan states them. Only then do two candidates compare."),
+    )  # fmt: skip
+    if not kept:
+        return None
+    gpu = b.text_input(t("GPU"), placeholder=t("as nvidia-smi -L names it"), key=f"{key}-gpu")
+    gpus = c.number_input(t("GPUs used"), min_value=1, value=1, key=f"{key}-gpus")
+    if unstated := unstated_fields(plan):
+        st.caption(
+            ":material/report: " + t("The plan does not state {fields}: two candidates do not compare on it.",
+                                     fields=plain(", ".join(unstated)))
+        )  # fmt: skip
+    return Machine(gpu, gpus)
 
 
 def _filled(plan: Plan, key: str) -> tuple[Filled, ...]:

@@ -84,6 +84,20 @@ def test_a_pasted_table_is_shown_in_base_units_before_it_is_stored(launch: Launc
     assert (piece.metric, piece.value, piece.load_point, piece.by) == ("ttft_ms", 1800.0, "parallel-16", "Kim")
 
 
+def test_runs_that_kept_to_the_plan_are_stored_with_its_contract_and_the_machine(launch: Launch, home: Path) -> None:
+    app = pasting(launch, SHEET)
+    next(c for c in app.checkbox if c.label == "The runs kept to the plan's contract").check().run()
+    assert "The plan does not state model_revision: two candidates do not compare on it." in text(app).replace("\\", "")
+    app = store(app)
+    assert "which GPU the runs took place on is missing" in text(app)
+    next(i for i in app.text_input if i.label == "GPU").set_value("NVIDIA GB10")
+    app = store(app)
+    assert "Figures stored as entered by Kim: 1." in text(app)
+    state = case_state(open_workspace(home), "nortia")
+    (piece,) = [e for e in state.evidence if e.kind == "entered"]
+    assert state.context.contracts[piece.contract or ""].observed == {"gpu": "NVIDIA GB10", "gpu_count": "1"}
+
+
 def test_refused_rows_are_named_and_only_left_out_by_a_person(launch: Launch, home: Path) -> None:
     app = pasting(launch, SHEET + "16\t-3596\t500\t1.8\t31.5\n")
     next(s for s in app.selectbox if s.key.endswith("-who")).set_value("vllm")

@@ -8,7 +8,8 @@ import pytest
 
 from planner.errors import InputError, UnknownName
 from services.arrivals import bring_in_table
-from services.filled import Filled, blank_table, columns_of, rows_of
+from services.filled import Filled, Machine, blank_table, columns_of, rows_of
+from services.plans import choices_of, draft_plan, save_plan
 from services.verdicts import case_state, judge_hypotheses
 from services.workspace import now
 from tests.services.made import CASE
@@ -17,8 +18,8 @@ ROW = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 12.
 DAY = (now() - timedelta(days=60)).date()
 
 
-def bring(ws, *rows, by="Kim", source="gpu-box.xlsx", day=DAY):
-    return bring_in_table(ws, CASE, rows, by=by, source=source, measured_at=day)
+def bring(ws, *rows, by="Kim", source="gpu-box.xlsx", day=DAY, machine=None):
+    return bring_in_table(ws, CASE, rows, by=by, source=source, measured_at=day, machine=machine)
 
 
 def h(ws, id):
@@ -190,3 +191,46 @@ def test_a_load_that_is_stated_in_part_is_refused(shipped):
     row = Filled("vllm", "overload", 16, None, None, None, "oom", "value", 2.0)
     with pytest.raises(InputError, match="row 1: load and lengths are stated in part"):
         bring(shipped, row)
+
+
+TOTAL = ROW._replace(metric="output_tok_s", statistic="value")
+BOTH = (TOTAL._replace(value=400.0), TOTAL._replace(candidate="ollama", value=100.0))
+
+
+def test_figures_that_state_no_contract_compare_with_no_others(shipped):
+    bring(shipped, *BOTH)
+    assert "not comparable: a side states no contract" in h(shipped, "H2").sentence
+
+
+def test_runs_that_kept_to_the_plan_compare_once_it_is_whole(shipped):
+    state = case_state(shipped, CASE)
+    bring(shipped, *BOTH, machine=Machine("NVIDIA GB10"))
+    assert "not comparable: model_revision: not stated -> not stated" in h(shipped, "H2").sentence
+    whole = choices_of(state.plan)._replace(model_revision="ad44e777")
+    save_plan(shipped, state.case.id, draft_plan(shipped, CASE, state.requirements, whole).plan, "Kim")
+    arrived = bring(shipped, *BOTH, machine=Machine(" NVIDIA GB10 "))
+    verdict = h(shipped, "H2")
+    assert (verdict.state, verdict.value, verdict.kind) == ("holds", 4.0, "entered")  # 400 / 100
+    assert "quantization: fp8 -> q8_0" in verdict.sentence  # declared in the plan, named in the sentence
+    contracts = case_state(shipped, CASE).context.contracts
+    stated = [contracts[e.contract].stated() for e in arrived.evidence]
+    assert [(c["engine"], c["gpu"], c["gpu_count"], c["model_revision"]) for c in stated] == [
+        ("vllm", "NVIDIA GB10", "1", "ad44e777"), ("llama-server", "NVIDIA GB10", "1", "ad44e777"),
+    ]  # fmt: skip
+    assert "engine_version_reported" not in stated[0]  # nobody read it from the server
+
+
+def test_runs_on_two_machines_do_not_compare(shipped):
+    bring(shipped, BOTH[0], machine=Machine("NVIDIA GB10"))
+    bring(shipped, BOTH[1], machine=Machine("NVIDIA H100", 2))
+    assert "gpu: NVIDIA GB10 -> NVIDIA H100; gpu_count: 1 -> 2" in h(shipped, "H2").sentence
+
+
+@pytest.mark.parametrize(
+    ("machine", "message"), [(Machine("  "), "which GPU the runs took place on is missing"),
+                             (Machine("NVIDIA GB10", 0), "0 GPUs cannot be")],
+)  # fmt: skip
+def test_whoever_kept_to_the_plan_says_on_what(shipped, machine, message):
+    with pytest.raises(InputError, match=message):
+        bring(shipped, ROW, machine=machine)
+    assert not [e for e in case_state(shipped, CASE).evidence if e.kind == "entered"]
