@@ -68,7 +68,7 @@ def section(ws: Workspace, state: CaseState) -> None:
 
 def _machine(plan: Plan, key: str) -> Machine | None:
     """What the runs took place on, where a person says that they kept to the plan; else they state no contract."""
-    a, b, c = st.columns([2, 2, 1], vertical_alignment="bottom")
+    a, b, c = st.columns(3, vertical_alignment="bottom")
     kept = a.checkbox(
         t("The runs kept to the plan's contract"), key=key,
         help=t("Model, revision, settings and lengths as the plan states them. Only then do two candidates compare."),
