@@ -189,12 +189,11 @@ class JobRun:
         telemetry = Telemetry(self._scrape, self._dialect, server_pid=self._server.pid, devices=self._devices)
         before = await telemetry.counters()
         watch = Watch(self._target, checked.identity)
-        helpers: list[asyncio.Task[None]] = []
+        helpers = [asyncio.create_task(self._stop_in_time(load))]  # a million requests take a minute to prepare
 
         def begin(t0: float) -> None:
             telemetry.t0 = t0
             helpers.append(asyncio.create_task(telemetry.run()))
-            helpers.append(asyncio.create_task(self._stop_in_time(load)))
 
         try:
             result = await load.run(begin)

@@ -107,9 +107,11 @@ class Load:
         aggressors = self._point.aggressors or 0
         for cohort, total in ((self._cohort, self._point.requests), (TAIL, self._tail), (AGGRESSOR, aggressors)):
             for position in range(self._share.size(total)):
-                self._prepare(cohort, self._share.nth(position))
                 if position % PREPARED_AT_ONCE == 0:
                     await asyncio.sleep(0)  # a million take a minute: who interrupts is to be heard
+                if self._over.is_set():
+                    break
+                self._prepare(cohort, self._share.nth(position))
         with suppress(FliplineError):  # each request will say so in its record
             await self._target.pool.open(self._share.size(self._point.in_flight or 8) + self._share.size(aggressors))
         lags: list[float] = []

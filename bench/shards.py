@@ -98,7 +98,7 @@ class ShardedLoad:
         )  # fmt: skip
         self._number, self._clock, self._on_done = shards, target.pool.clock, on_done
         self._shards: list[_Shard] = []
-        self._stop_reason = ""
+        self._stop_reason, self._stop = "", dict[str, str]()
         self._lost = 0
         self.t0 = self._t0_unix = 0.0
 
@@ -140,9 +140,9 @@ class ShardedLoad:
     def stop_early(self, reason: str, kind: str = "cancelled") -> None:
         """Have every process send nothing more and end what is in flight."""
         if not self._stop_reason:
-            self._stop_reason = reason
+            self._stop_reason, self._stop = reason, {"stop": reason, "kind": kind}
             for shard in self._shards:
-                shard.say(stop=reason, kind=kind)
+                shard.say(**self._stop)
             asyncio.get_running_loop().call_later(STOP_GRACE_S, self._kill)
 
     def _kill(self) -> None:
@@ -158,7 +158,10 @@ class ShardedLoad:
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors, limit=LINE_LIMIT,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, start_new_session=True,
             )  # fmt: skip
-        return _Shard(child, log)
+        shard = _Shard(child, log)
+        if self._stop:
+            shard.say(**self._stop)
+        return shard
 
     async def _listen(self, shard: _Shard) -> None:
         """Take in what a process says until it ends; one that ends without a result is lost and ends the load."""

@@ -11,6 +11,7 @@ import pytest
 
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
+from bench.repeat import Load
 from bench.runner import RunResult, jobs_of, run_plan
 from bundle.folder import open_bundle
 from bundle.manifest import MANIFEST
@@ -240,6 +241,35 @@ def test_a_cancel_file_ends_the_run_cleanly(tmp_path: Path) -> None:
     assert len(records) == manifest.repeats[0].scheduled >= 4
     assert json.loads((tmp_path / "progress.json").read_text())["state"] == "cancelled"
     assert not (tmp_path / "cancel").exists()
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_who_cancels_is_heard_while_a_long_load_is_still_being_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shards: int
+) -> None:
+    """A million requests take a minute to prepare; of a load that was cancelled by then the rest is not, and none sent.
+
+    What another process prepares is not counted here.
+    """
+    prepared = []
+    prepare = Load._prepare
+    monkeypatch.setattr(Load, "_prepare", lambda *of: prepared.append(1) or prepare(*of))
+
+    async def use(emulator: Emulator) -> RunResult:
+        made = plan(candidate(emulator.port), points=[point(requests=1_000_000)])
+        running = asyncio.create_task(run_plan(made, tmp_path, shards=shards))
+        progress = tmp_path / "progress.json"
+        while not progress.exists() or json.loads(progress.read_text())["phase"] != "measuring":
+            await asyncio.sleep(0.02)
+        (tmp_path / "cancel").touch()
+        return await running
+
+    result = with_emulator(FAST, use)
+    manifest, records = only_bundle(result)
+    assert (result.state, manifest.status, records) == ("cancelled", "cancelled", [])
+    (repeat,) = manifest.repeats
+    assert (repeat.status, repeat.stop_reason, repeat.scheduled) == ("stopped", "cancelled", 0)
+    assert len(prepared) < 1_000_000
 
 
 def test_finished_bundles_are_not_repeated(tmp_path: Path) -> None:
