@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bench.doctor import examine
@@ -25,6 +26,7 @@ from planner.contract_check import refuse_contradictions
 from planner.errors import BundleError, FliplineError, InputError
 from planner.plan_file import plan_from_yaml
 from planner.poc import Plan
+from planner.printable import printable
 
 OK, BAD_RESULT, CANCELLED = 0, 1, 130
 PLAIN_WIDTH = 160  # of a table that goes to a file or a pipe
@@ -66,7 +68,7 @@ def _say_result(result: RunResult) -> None:
     for folder in result.bundles:
         print(f"{'FAILED' if folder.name in result.failed else 'ok':6} {folder}")
     for note in result.notes:
-        print(note)
+        print(printable(note))
     if result.state == "cancelled":
         print("Cancelled. The same command goes on from here.")
 
@@ -88,13 +90,13 @@ def check(options: argparse.Namespace) -> int:
 
 def _say_checked(checked: Checked) -> None:
     state = f"FAILED {checked.error}" if checked.error else "ok"
-    print(f"{checked.candidate}: {state}")
+    print(printable(f"{checked.candidate}: {state}"))
     if not checked.error:
         kind = " (emulator: results are simulated)" if checked.simulated else ""
         capacity = checked.kv_capacity_tokens or "not stated"
-        print(f"  version {checked.version or 'not stated'}{kind}, KV capacity {capacity}")
+        print(printable(f"  version {checked.version or 'not stated'}{kind}, KV capacity {capacity}"))
     for finding in checked.findings:
-        print(f"  {finding}")
+        print(printable(f"  {finding}"))
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -131,6 +133,7 @@ def _table(title: str, evidence: list[Evidence]) -> Table:
     table = Table("load point", "metric", "statistic", "value", "unit", "n", "kind", "spoiled by",
                   title=title, title_justify="left", box=box.SIMPLE_HEAD)  # fmt: skip
     for e in evidence:
+        spoiled = escape(printable("; ".join(e.spoiled_by)))
         table.add_row(e.load_point or "", e.metric, e.statistic, f"{e.value:.4g}", e.unit,
-                      "" if e.n is None else str(e.n), e.kind.value, "; ".join(e.spoiled_by))  # fmt: skip
+                      "" if e.n is None else str(e.n), e.kind.value, spoiled)  # fmt: skip
     return table

@@ -27,6 +27,7 @@ from planner.metrics import METRICS, quantity
 from planner.paired import Paired
 from planner.pairing import PER_TOKEN
 from planner.precision_claims import crossing, warning_for
+from planner.printable import printable
 
 NOT_MEASURED = "not measured"
 INVALID = "invalid run"
@@ -140,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
 def _say(found: Compared, left: str, right: str) -> None:
     print(f"Contracts: {found.parity.state}")
     for moved in found.parity.differences:
-        print(f"  {moved}")
+        print(printable(f"  {moved}"))
     if found.parity.state == "comparable with a declared difference":
         print("  Only figures per token are held against each other.")
     if found.warning:

@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from planner.printable import printable
+
 # Backslash escapes of CommonMark and GFM (2.4): each of these can begin or end structure anywhere in a line.
 _SPECIAL = re.compile(r"([\\`*\[\]|~&#$])")
 # < only where a tag, comment, autolink or entity may begin, so that "<= 2 s" stays readable.
@@ -15,7 +17,6 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 # Seven < and a space begin the mark of an unfinished merge, which no file of ours may seem to hold.
 _LINE_START = re.compile(r"^(?=[-+=>]|<{7} )|^(\d{1,9})(?=[.)](?:\s|$))")
-_DIRECTION_MARKS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _SLUG_LENGTH = 60
 
 
@@ -23,19 +24,11 @@ class Safe(str):
     """Text that is structure on purpose and is not escaped again."""
 
 
-def plain(text: str) -> str:
-    """Without control characters, lone surrogates and marks that reorder text; line ends become \\n."""
-    lines = re.sub("\r\n?|[\u2028\u2029\x85]", "\n", text)
-    return "".join(
-        c for c in lines if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in _DIRECTION_MARKS)
-    )
-
-
 def inline(text: object) -> Safe:
     """Any value as literal text on one line; what is Safe already is left alone."""
     if isinstance(text, Safe):
         return text
-    line = " ".join(plain(str(text)).split())
+    line = " ".join(printable(str(text)).split())
     line = _SPECIAL.sub(r"\\\1", line)
     line = _TAG.sub(r"\\<", line)
     line = _UNDERSCORE.sub(r"\\_", line)
@@ -44,7 +37,7 @@ def inline(text: object) -> Safe:
 
 def block(text: str, otherwise: str = "") -> Safe:
     """Paragraphs of literal text: blank lines separate them, each line is escaped by itself."""
-    paragraphs = re.split(r"\n\s*\n", plain(text).strip())
+    paragraphs = re.split(r"\n\s*\n", printable(text).strip())
     written = "\n\n".join("\n".join(filter(None, map(inline, p.split("\n")))) for p in paragraphs)
     return Safe(written or otherwise)
 
@@ -56,7 +49,7 @@ def clause(text: str) -> Safe:
 
 def code(text: str) -> Safe:
     """A code span that holds the text literally, in a table cell too."""
-    line = " ".join(plain(text).split()).replace("|", r"\|")
+    line = " ".join(printable(text).split()).replace("|", r"\|")
     fence = "`" * (max((len(run) for run in re.findall("`+", line)), default=0) + 1)
     pad = " " if "`" in line else ""
     return Safe(f"{fence}{pad}{line}{pad}{fence}")
@@ -65,7 +58,7 @@ def code(text: str) -> Safe:
 def quoted(value: str | Sequence[str]) -> Safe:
     """A double-quoted YAML string, or a flow list of them."""
     if isinstance(value, str):
-        return Safe(json.dumps(" ".join(plain(value).split()), ensure_ascii=False).replace("\x7f", ""))
+        return Safe(json.dumps(" ".join(printable(value).split()), ensure_ascii=False).replace("\x7f", ""))
     return Safe(f"[{', '.join(quoted(v) for v in value)}]")
 
 
@@ -79,7 +72,7 @@ def unescaped(text: str) -> str:
 
 def slug(title: str) -> str:
     """Lower-case words joined by dashes, letters of every script kept; `decision` when nothing is left."""
-    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", plain(title)).lower())
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", printable(title)).lower())
     found = ""
     for word in words:
         if found and len(found) + 1 + len(word) > _SLUG_LENGTH:

@@ -25,6 +25,7 @@ from planner.condition_line import EVERY_POINT
 from planner.conditions import Context
 from planner.frozen import canonical_json
 from planner.metrics import quantity
+from planner.printable import printable
 
 EXPORT_SCHEMA = 1
 
@@ -126,7 +127,7 @@ def _contained(markdown: str) -> str:
 
     A space before what looks like the mark of a merge lets the file be read again.
     """
-    lines = [f" {line}" if CONFLICT.match(line) else line for line in escaping.plain(markdown).split("\n")]
+    lines = [f" {line}" if CONFLICT.match(line) else line for line in printable(markdown).split("\n")]
     for heading in headings(lines):
         if heading.level <= 2 and heading.below - heading.first == 1:
             lines[heading.first] = _HIGH_HEADING.sub(r"\1###\2", lines[heading.first])
@@ -249,7 +250,7 @@ def _opinion(opinion: Opinion) -> dict[str, object]:
 def _one_line(value: Any) -> Any:
     """Strings without line breaks at any depth: no line of the block can close its fence."""
     if isinstance(value, str):
-        return " ".join(escaping.plain(value).split())
+        return " ".join(printable(value).split())
     if isinstance(value, list):
         return [_one_line(v) for v in value]
     return {_one_line(k): _one_line(v) for k, v in value.items()} if isinstance(value, dict) else value

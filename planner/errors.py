@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from planner.printable import printable
+
 
 class FliplineError(Exception):
     """One sentence: what was wrong, where, and the way out."""
@@ -25,7 +27,7 @@ class FliplineError(Exception):
         self.fix = fix
         place = f"{where}: " if where else ""
         way_out = f" {fix}" if fix else ""
-        super().__init__(f"{place}{what}{way_out}")
+        super().__init__(printable(f"{place}{what}{way_out}"))
 
 
 class InputError(FliplineError):

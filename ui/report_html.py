@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from decisions import escaping
+from planner.printable import printable
 from ui.charts import svg
 from ui.report_parts import Chart, Report
 from ui.text import language, t
@@ -34,7 +34,7 @@ def _template() -> Template:
 
 def _shown(value: object) -> object:
     """Text without control characters and without marks that turn the order of what follows."""
-    return escaping.plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _drawn(chart: Chart) -> Markup:

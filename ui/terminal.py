@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from planner.errors import InputError
+from planner.printable import printable
 
 out = Console(soft_wrap=True)
 
@@ -47,13 +48,13 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
         right = bool(rows) and all(isinstance(row[columns.index(name)], int | float) for row in rows)
         shown.add_column(name, justify="right" if right else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*(escape(str(cell)) for cell in row))
+        shown.add_row(*(escape(printable(str(cell))) for cell in row))
     out.print(shown)
 
 
 def say(text: str) -> None:
     """Print a sentence as it is."""
-    out.print(escape(text), highlight=False)
+    out.print(escape(printable(text)), highlight=False)
 
 
 def as_json(value: Any) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cli
-from decisions.escaping import plain
+from planner.printable import printable
 from planner.requirements import Hardware, ModelPlan, Requirements
 from services.cases import begin_case
 from services.verdicts import case_state
@@ -215,7 +215,7 @@ def test_no_text_becomes_a_tag_and_all_of_it_is_read(text: str) -> None:
     page, expected = Page(as_html(with_text(text))), Page(as_html(with_text("x")))
     assert page.tags == expected.tags
     assert page.attributes == expected.attributes
-    words = " ".join(plain(text).split())
+    words = " ".join(printable(text).split())
     assert page.text.count(words) >= 16 or not words
 
 
@@ -226,7 +226,7 @@ def test_no_text_becomes_a_line_or_a_cell_of_its_own(text: str) -> None:
         bare = (re.sub(r"\\.", "x", line) for line in markdown.splitlines())
         return [(re.match(r"#+ |> |\| |", line)[0], line.count("|")) for line in bare]  # type: ignore[index]
 
-    empty = not " ".join(plain(text).split())
+    empty = not " ".join(printable(text).split())
     assert shape(as_markdown(with_text(text))) == shape(as_markdown(with_text("" if empty else "x")))
 
 
