@@ -40,6 +40,12 @@ REFUSED_OPTIONS = re.compile(
     r"(?:^|\n)--?(?:trust|middl|worker-[ce]|scheduler-c|logits-p|model-c|io-p|tool-p|tool-parser-p|reasoning-parser-p"
     r"|custom-weight|custom-module|enable-custom-logit|forward-h)[\w-]*|[\w-]*module-path|trust-remote-code"
 )
+# A class or function by its name, where an engine takes one: a text within JSON, a key of such an option by its own
+# name (--compilation-config.backend), and the option that may also name an executor of its own.
+_NAME = r"[A-Za-z-][\w-]*(?:\.[A-Za-z-][\w-]*)+"
+REFUSED_NAMES = re.compile(
+    rf'"{_NAME}"|(?:^|\n)--?(?:[\w-]+\.[\w.-]+|distributed-executor-b[\w-]*)[=\n]{_NAME}(?=\n|$)'
+)
 OPTIONS_FILE = re.compile(r"^--(?:config|extra-llm-api-o[\w-]*)(?:=(.*))?$")
 
 
@@ -76,8 +82,9 @@ def _loads_code(launch: Launch) -> str:
     """The option of a command, or of a text that bench writes for it, that makes an engine load code; or nothing."""
     words = [word.replace("_", "-") for word in launch.command[1:]]
     texts = [text.replace("_", "-") for text in launch.config_files.values()]
-    if found := REFUSED_OPTIONS.search("\n".join(words + texts)):
-        return found.group().strip()
+    for refused, told in ((REFUSED_OPTIONS, "\n".join(words + texts)), (REFUSED_NAMES, "\n".join(words))):
+        if found := refused.search(told):
+            return " ".join(found.group().split())
     for i, word in enumerate(words):
         option = OPTIONS_FILE.match(word)
         if option and launch.command[i + 2 : i + 3] != () and launch.command[i + 2] in launch.config_files:

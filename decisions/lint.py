@@ -106,7 +106,7 @@ def definition_of_done(adr: Adr, evidence: Iterable[Evidence], context: Context)
         Check("conditions", not broken,
               "Flip conditions are there and free of errors" + (f": {broken[0].sentence}" if broken else ".")),
         Check("objections", not unanswered,
-              "No objection is without an answer" + (f": {unanswered[0]} objects." if unanswered else ".")),
+              f"Every objection is answered{f' (not yet that of {unanswered[0]})' if unanswered else ''}."),
         Check("review", adr.review_on is not None and adr.review_on > today,
               "A review date lies ahead" + (f" ({adr.review_on:%Y-%m-%d})." if adr.review_on else ".")),
     )  # fmt: skip

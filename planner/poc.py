@@ -186,6 +186,8 @@ class Plan(Frozen):
         if fault := fault_in_pairs(self.load_points):
             raise ValueError(fault)
         for stage in self.stages:
+            if len(set(stage.points)) != len(stage.points):
+                raise ValueError(f"stage {stage.name}: it names a load point twice; raise `repeats` to run it again.")
             for name in stage.points:
                 if name not in points:
                     raise ValueError(

@@ -87,6 +87,9 @@ def test_a_plan_may_not_name_a_program_or_an_address_through_an_engines_own_vari
         "--reasoning-parser-plugin x.py", "--io-processor-plugin x", "--custom-weight-loader x.y",
         "--custom_module_dirs x", "--enable-custom-logit-processor", "--config /tmp/x.yaml", "--config=/tmp/x.yaml",
         '--kv-transfer-config {"kv_connector_module_path":"x"}', "--extra_llm_api_options /tmp/x.yaml", "--config",
+        '--compilation-config {"backend":"my_passes.replace"}', "--compilation-config.backend my.passes.replace",
+        '--compilation-config={"inductor_compile_config":{"post_grad":"a.b"}}', "-cc.backend=x.y",
+        "--distributed-executor-backend x.Y", "--distributed_executor_backend=x.y.Z",
     ],
 )  # fmt: skip
 def test_a_plan_may_not_make_an_engine_load_other_code(words: str) -> None:
@@ -106,7 +109,19 @@ def test_a_file_of_options_is_read_where_the_plan_carries_it() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["--reasoning-parser qwen3", "--tool-call-parser hermes", "--worker-ports 1", "--model m", "--config-format hf"],
+    [
+        "--reasoning-parser qwen3",
+        "--tool-call-parser hermes",
+        "--worker-ports 1",
+        "--model m",
+        "--config-format hf",
+        "--distributed-executor-backend mp",
+        "--compilation-config.level 3",
+        '--speculative-config {"model":"org/Qwen3-0.6B"}',
+        "--host gpu.local",
+        '--override-generation-config {"temperature":0.6}',
+        "--model tiny.gguf",
+    ],
 )
 def test_options_that_only_begin_alike_may_be_set(words: str) -> None:
     check_allowed(launch("vllm", "serve", "m", *words.split()), allow=False, where="test")

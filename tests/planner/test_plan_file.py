@@ -60,3 +60,9 @@ def test_a_few_aliases_are_as_good_as_what_they_stand_for() -> None:
 def test_what_cannot_be_is_one_sentence(schema: str, sentence: str) -> None:
     with pytest.raises(InputError, match=rf"plan\.yaml: {sentence}"):
         read(schema)
+
+
+def test_a_stage_that_names_a_point_twice_says_how_to_run_it_again() -> None:
+    twice = PLAN.replace("SCHEMA", "{}").replace("points: [p]", "points: [p, p]")
+    with pytest.raises(InputError, match=r"stage A: it names a load point twice; raise `repeats` to run it again"):
+        plan_from_yaml(twice, where="plan.yaml")
