@@ -19,7 +19,7 @@ from planner.conditions import Evidence
 from planner.errors import BundleError, FliplineError
 from services.dropped import Broken, Dropped, File, by_its_name, in_place, laid_out
 from services.evidence import take_in
-from services.filled import Filled, Machine, as_planned, fill_in
+from services.filled import Filled, Machine, fill_in
 from services.foreign import Said, bundle_of
 from services.rejudging import rejudge
 from services.usage import Usage, observe
@@ -116,12 +116,10 @@ def bring_in_table(
     With `machine` the runs are said to have kept to the plan's contract, there. Raises InputError with the row.
     """
     state = case_state(ws, case)
-    points = state.plan.points() if state.plan else {}
     with ws.store.transaction():
         evidence = fill_in(
-            ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, points=points, raw=raw,
-            candidates=[c.id for c in state.plan.candidates] if state.plan else (),
-            kept=as_planned(state.plan, machine) if state.plan and machine else {},
+            ws, state.case.id, rows, by=by, source=source, measured_at=measured_at, plan=state.plan, raw=raw,
+            machine=machine,
         )  # fmt: skip
         because = Cause(kind="figures", says=f"figures were entered from {source} by {by}")
         return Arrived((), evidence, rejudge(ws, state.case.id, because))

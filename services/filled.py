@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Literal, NamedTuple
 
@@ -147,14 +147,13 @@ def _whole(i: int, row: Mapping[str, object], name: str) -> int | None:
 
 def fill_in(
     ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date,
-    points: Mapping[str, LoadPoint], candidates: Sequence[str] = (), raw: File | None = None,
-    kept: Mapping[str, Contract] = {},
+    plan: Plan | None = None, raw: File | None = None, machine: Machine | None = None,
 ) -> tuple[Evidence, ...]:  # fmt: skip
-    """Store figures typed in by a named person, all or none; `candidates` are those of the plan, where there is one.
+    """Store figures typed in by a named person, all or none, and total speeds over the plan's bound beside them.
 
-    `raw` is the file that they come from: it is kept with them. `kept` is the contract that the runs of each candidate
-    kept to, where the person says so (as_planned): without one a candidate's figures compare with no other's. Raises
-    InputError with row and field: a throughput or latency without load and lengths is refused.
+    `raw` is the file that they come from: it is kept with them. With `machine` the runs kept to the plan's contract,
+    there; without, a candidate's figures compare with no other's. Raises InputError with row and field: a throughput
+    or latency without load and lengths is refused.
     """
     if not by.strip():
         raise InputError("who filled this in is missing.", where="results by hand", fix="Write a name.")
@@ -166,8 +165,10 @@ def fill_in(
     entry = new_id(now())
     at = datetime(measured_at.year, measured_at.month, measured_at.day, tzinfo=UTC)
     rows = [row._replace(row=row.row or i, at=row.at or at) for i, row in enumerate(rows, 1)]
+    points, candidates = (plan.points(), [c.id for c in plan.candidates]) if plan else ({}, [])
     for row in rows:
         must_be_possible(row, points, candidates)
+    kept = as_planned(plan, machine) if plan and machine else {}
     note = f"entered by {by.strip()} from {source}"
     under = {row.candidate: kept[row.candidate] for row in rows if row.candidate in kept}
     hashes = {name: contract.full_hash() for name, contract in under.items()}
@@ -179,8 +180,26 @@ def fill_in(
             _entered(i, row, entry, by.strip(), note, points).model_copy(update={"contract": hashes.get(row.candidate)})
             for i, row in enumerate(rows, 1)
         )
+        pieces += tuple(_over_bound(pieces, plan) if plan else ())
         ws.store.evidence.add(case, pieces, {hashes[name]: contract for name, contract in under.items()})
     return pieces
+
+
+def _over_bound(pieces: Sequence[Evidence], plan: Plan) -> Iterator[Evidence]:
+    """Total speeds at the plan's own loads over its bound, as a bundle's summary has them; what was typed in stands."""
+    points = plan.points()
+    bounds = {
+        (c.id, name, points[name].load_hash()): bound
+        for c in plan.candidates for name, bound in c.bound_tok_s.items() if name in points
+    }  # fmt: skip
+    typed = {(e.candidate, e.load_point) for e in pieces if e.metric == "measured_over_bound"}
+    for e in pieces:
+        bound = bounds.get((e.candidate or "", e.load_point or "", e.load_hash or ""))
+        if e.metric == "output_tok_s" and bound and (e.candidate, e.load_point) not in typed:
+            yield e.model_copy(update={
+                "id": f"{e.id}/bound", "metric": "measured_over_bound", "value": e.value / bound, "unit": "x",
+                "note": f"{e.note}; over the plan's bound of {bound:,.0f} tok/s",
+            })  # fmt: skip
 
 
 def must_be_possible(row: Filled, points: Mapping[str, LoadPoint], candidates: Sequence[str]) -> None:

@@ -59,7 +59,7 @@ def enter_and_print(ws: Workspace, args: argparse.Namespace, state: CaseState) -
     arrived = bring_in_table(ws, state.case.id, pasted.rows, by=args.by, source=args.source,
                              measured_at=args.day or now().date(), raw=raw,
                              machine=Machine(args.as_planned, args.gpus) if args.as_planned else None)  # fmt: skip
-    say(f"Figures stored as entered by {args.by}: {len(arrived.evidence)}.")
+    say(f"Figures stored as entered by {args.by}: {len(pasted.rows)}.")
     for sentence in () if args.as_planned else (NO_CONTRACT,):
         say(sentence)
     return arrived

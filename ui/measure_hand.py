@@ -61,7 +61,7 @@ def section(ws: Workspace, state: CaseState) -> None:
                 ws, state.case.id, rows, by=by, source=source, measured_at=day,
                 raw=(raw.name, raw.getvalue()) if raw else None, machine=machine,
             )  # fmt: skip
-            tell(arrived, t("Figures stored as entered by {who}: {n}.", n=len(arrived.evidence), who=plain(by)))
+            tell(arrived, t("Figures stored as entered by {who}: {n}.", n=len(rows), who=plain(by)))
     with shown_errors():
         _raw_files(ws, slug)
 

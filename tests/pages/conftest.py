@@ -89,7 +89,7 @@ def decided_home(shipped_home: Path, tmp_path_factory: pytest.TempPathFactory) -
     bring_in(ws, "nortia", runs, "Test")
     row = Filled("vllm", "parallel-16", 16, None, 3596, 500, "user_tok_s", "p5", 9.0, 64)
     fill_in(ws, state.case.id, [row], by="Test", source="a sheet", measured_at=now().date() - timedelta(days=1),
-            points=plan.points())  # fmt: skip
+            plan=plan)  # fmt: skip
     stored = ws.store.adrs.draft(state.adrs[0].id)
     named = stored.adr.model_copy(update={"people": People(decided=("Test",))})
     saved = save_draft(ws, named, stored.version, "Test")

@@ -213,7 +213,7 @@ def test_runs_that_kept_to_the_plan_compare_once_it_is_whole(shipped):
     assert (verdict.state, verdict.value, verdict.kind) == ("holds", 4.0, "entered")  # 400 / 100
     assert "quantization: fp8 -> q8_0" in verdict.sentence  # declared in the plan, named in the sentence
     contracts = case_state(shipped, CASE).context.contracts
-    stated = [contracts[e.contract].stated() for e in arrived.evidence]
+    stated = [contracts[e.contract].stated() for e in arrived.evidence if e.metric == "output_tok_s"]
     assert [(c["engine"], c["gpu"], c["gpu_count"], c["model_revision"]) for c in stated] == [
         ("vllm", "NVIDIA GB10", "1", "ad44e777"), ("llama-server", "NVIDIA GB10", "1", "ad44e777"),
     ]  # fmt: skip
@@ -234,3 +234,20 @@ def test_whoever_kept_to_the_plan_says_on_what(shipped, machine, message):
     with pytest.raises(InputError, match=message):
         bring(shipped, ROW, machine=machine)
     assert not [e for e in case_state(shipped, CASE).evidence if e.kind == "entered"]
+
+
+def test_a_total_speed_is_held_against_the_plans_bound_as_a_bundles_is(shipped):
+    bound = next(c for c in case_state(shipped, CASE).plan.candidates if c.id == "vllm").bound_tok_s["single"]
+    single = TOTAL._replace(load_point="single", in_flight=1, value=bound / 2)
+    arrived = bring(shipped, single, single._replace(input_tokens=16), single._replace(candidate="ollama"))
+    (ratio,) = [e for e in arrived.evidence if e.metric == "measured_over_bound"]  # another length, no bound: no ratio
+    assert (ratio.candidate, ratio.value, ratio.kind) == ("vllm", pytest.approx(0.5), "entered")
+    verdict = h(shipped, "H6-1")  # between 0.4 and 0.95
+    assert (verdict.state, verdict.side) == ("holds", "holds")
+    assert f"over the plan's bound of {bound:,.0f} tok/s" in verdict.sentence
+
+
+def test_a_ratio_that_was_typed_in_stands(shipped):
+    typed = ROW._replace(metric="measured_over_bound", statistic="value", value=0.7)
+    arrived = bring(shipped, TOTAL._replace(value=400.0), typed)
+    assert [e.value for e in arrived.evidence if e.metric == "measured_over_bound"] == [0.7]
