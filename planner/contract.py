@@ -82,7 +82,9 @@ class Moved(NamedTuple):
     right: str
 
     def __str__(self) -> str:
-        """Read as `field: left -> right`."""
+        """Read as `field: left -> right`, or as `field: stated by neither`."""
+        if not (self.left or self.right):
+            return f"{self.field}: stated by neither"
         return f"{self.field}: {self.left or 'not stated'} -> {self.right or 'not stated'}"
 
 

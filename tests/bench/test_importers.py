@@ -418,7 +418,7 @@ def test_compare_says_not_measured_where_one_side_has_nothing(tmp_path, capsys):
     folder, _, _ = import_file(FOREIGN / "vllm-detailed.json", tmp_path / "out", Choices(candidate="vllm"))
     assert main(["compare", str(folder), str(bundle(tmp_path / "b"))]) == 1  # the file states no hardware
     out = capsys.readouterr().out
-    assert "gpu: not stated -> not stated" in out
+    assert "gpu: stated by neither" in out
     assert "not measured" in out
 
 

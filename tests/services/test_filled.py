@@ -205,7 +205,7 @@ def test_figures_that_state_no_contract_compare_with_no_others(shipped):
 def test_runs_that_kept_to_the_plan_compare_once_it_is_whole(shipped):
     state = case_state(shipped, CASE)
     bring(shipped, *BOTH, machine=Machine("NVIDIA GB10"))
-    assert "not comparable: model_revision: not stated -> not stated" in h(shipped, "H2").sentence
+    assert "not comparable: model_revision: stated by neither" in h(shipped, "H2").sentence
     whole = choices_of(state.plan)._replace(model_revision="ad44e777")
     save_plan(shipped, state.case.id, draft_plan(shipped, CASE, state.requirements, whole).plan, "Kim")
     arrived = bring(shipped, *BOTH, machine=Machine(" NVIDIA GB10 "))
