@@ -41,16 +41,16 @@ def requests(ws: Workspace, run: Run, repeat: Repeat) -> pd.DataFrame:
 
 
 def token_gaps(ws: Workspace, run: Run, repeat: Repeat) -> tuple[pd.DataFrame, int]:
-    """Gaps between tokens of the counted requests by time, and how many were left out as upper bounds.
+    """Gaps between tokens of the counted requests, and how many were left out as upper bounds.
 
-    The frame has request, outcome, end_s (when the gap ended) and gap_ms. One row group is read after the other, so
-    that memory is that of one. Raises BundleError as requests() does.
+    The frame has request, outcome, end_s (when the gap ended) and gap_ms, of each request by time. One row group is
+    read after the other, so that memory is that of one. Raises BundleError as requests() does.
     """
     with pq.ParquetFile(_verified(ws, run, repeat.records)) as file:
         known = [c for c in CHUNKS if c in file.schema_arrow.names]
         groups = [gaps(file.read_row_group(i, columns=known)) for i in range(file.num_row_groups)]
-    found = pd.concat([frame for frame, _ in groups]) if groups else gaps(SCHEMA.empty_table())[0]
-    return found.sort_values("end_s", ignore_index=True), sum(left_out for _, left_out in groups)
+    frames = [frame for frame, _ in groups] or [gaps(SCHEMA.empty_table())[0]]
+    return pd.concat(frames, ignore_index=True), sum(left_out for _, left_out in groups)
 
 
 def server_metrics(ws: Workspace, run: Run, repeat: Repeat) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bundle.manifest import Repeat
 from db.runs import Run
-from services.run_columns import LOAD, requests, server_metrics, token_gaps
+from services.run_columns import LOAD, requests, token_gaps
 from services.workspace import Workspace
 
 OUTLIERS = 10  # slowest first tokens and longest gaps that are named, each
@@ -50,33 +50,36 @@ class Gaps(NamedTuple):
     left_out: int
 
 
-class RepeatDetails(NamedTuple):
-    """One repeat as it is shown. `requests` are those that the point counts, each with its `why`, "" for most."""
+class RequestDetails(NamedTuple):
+    """The requests of one repeat that the point counts, each with its `why`, "" for most, and those that are drawn."""
 
     requests: pd.DataFrame
     waterfall: Thinned
-    gaps: Gaps
-    server: pd.DataFrame
 
 
-def details(ws: Workspace, run: Run, repeat: Repeat) -> RepeatDetails:
-    """Read one repeat; raises BundleError when its file is gone or altered."""
+def request_details(ws: Workspace, run: Run, repeat: Repeat) -> RequestDetails:
+    """Read the requests of one repeat; raises BundleError when its file is gone or altered."""
     everything = requests(ws, run, repeat)
-    found, left_out = token_gaps(ws, run, repeat)
+    found, _ = token_gaps(ws, run, repeat)
     counted = with_reasons(with_longest_gap(everything[everything.cohort.isin(LOAD)], found))
-    answered = found[found.outcome == "ok"]
+    return RequestDetails(counted, thin(counted, counted.why != "", BARS))
+
+
+def gap_details(ws: Workspace, run: Run, repeat: Repeat) -> Gaps:
+    """Read the gaps between tokens of one repeat; raises BundleError when its file is gone or altered."""
+    found, left_out = token_gaps(ws, run, repeat)
+    answered = found[found.outcome == "ok"].sort_values("end_s", ignore_index=True)
     longest = answered.gap_ms.rank(ascending=False, method="first") <= DOTS // 10
-    return RepeatDetails(
-        counted, thin(counted, counted.why != "", BARS),
-        Gaps(thin(answered, longest, DOTS), aggressor_interval(everything), left_out), server_metrics(ws, run, repeat),
-    )  # fmt: skip
+    return Gaps(thin(answered, longest, DOTS), aggressor_interval(requests(ws, run, repeat)), left_out)
 
 
 def with_longest_gap(frame: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """The requests with their longest gap between tokens: longest_gap_ms, and longest_gap_at_s when it ended."""
-    first = gaps.sort_values(["gap_ms", "end_s"], ascending=[False, True]).drop_duplicates("request")
-    longest = first.rename(columns={"gap_ms": "longest_gap_ms", "end_s": "longest_gap_at_s"})
-    return frame.merge(longest.drop(columns="outcome"), on="request", how="left")
+    """The requests with their longest gap between tokens: longest_gap_ms, and longest_gap_at_s when it ended.
+
+    `gaps` are those of token_gaps: of two that are as long the earlier one counts.
+    """
+    first = gaps.loc[gaps.groupby("request", sort=False).gap_ms.idxmax()].set_index("request")
+    return frame.assign(longest_gap_ms=frame.request.map(first.gap_ms), longest_gap_at_s=frame.request.map(first.end_s))
 
 
 def with_reasons(frame: pd.DataFrame) -> pd.DataFrame:
@@ -120,17 +123,21 @@ def thin(frame: pd.DataFrame, keep: pd.Series, most: int) -> Thinned:
 
 def phases(frame: pd.DataFrame) -> pd.DataFrame:
     """The bars of a waterfall: request, row (its place), phase, from_s, to_s, why; what did not happen has no bar."""
-    placed = frame.assign(row=np.arange(1, len(frame) + 1))
-    parts = []
-    for phase, (begin, end) in PHASES.items():
-        silent = placed.first_token_s.isna()
-        here = placed[silent if phase == "no answer" else ~(silent & (begin == "first_token_s"))]
-        bars = pd.DataFrame({
-            "request": here.request, "row": here.row, "phase": phase, "from_s": here[begin], "to_s": here[end],
-            "why": here.why,
-        })  # fmt: skip
-        parts.append(bars[bars.from_s.notna() & bars.to_s.notna()])
-    return pd.concat(parts, ignore_index=True)
+    column = {name: frame[name].to_numpy() for name in ("request", "why")}
+    column |= {name: frame[name].to_numpy(float) for moments in PHASES.values() for name in moments}
+    silent = np.isnan(column["first_token_s"])
+    has = {
+        phase: np.flatnonzero((silent | (phase != "no answer")) & ~np.isnan(column[begin]) & ~np.isnan(column[end]))
+        for phase, (begin, end) in PHASES.items()
+    }
+    places = np.concatenate(list(has.values()))
+    return pd.DataFrame({
+        "request": column["request"][places], "row": places + 1,
+        "phase": np.repeat(list(has), [len(at) for at in has.values()]),
+        "from_s": np.concatenate([column[PHASES[phase][0]][at] for phase, at in has.items()]),
+        "to_s": np.concatenate([column[PHASES[phase][1]][at] for phase, at in has.items()]),
+        "why": column["why"][places],
+    })  # fmt: skip
 
 
 def aggressor_interval(frame: pd.DataFrame) -> tuple[float, float] | None:

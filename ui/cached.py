@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from bundle.manifest import Repeat
+from db.collector import collect_seldom
+from db.runs import Run
 from services.evidence import manifest_of
 from services.foreign import Said, Seen, look
 from services.recounts import Told
 from services.rejudging import judge_if_due
-from services.run_details import RepeatDetails, details
+from services.run_columns import server_metrics
+from services.run_details import Gaps, RequestDetails, gap_details, request_details
 from services.shipped import install_shipped
 from services.verdicts import CaseState, case_state
 from services.workspace import Workspace, open_workspace
@@ -35,6 +39,7 @@ def workspace() -> Workspace:
 def _workspace() -> Workspace:
     ws = open_workspace()
     install_shipped(ws)
+    collect_seldom()
     return ws
 
 
@@ -84,8 +89,23 @@ def repeats_of(sha256: str) -> tuple[Repeat, ...]:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def details_of(sha256: str, point: str, repeat: int) -> RepeatDetails:
-    """One repeat of a kept bundle as it is shown; raises BundleError, which is not cached."""
-    ws = workspace()
-    run = ws.store.runs.get(sha256)
-    return details(ws, run, next(r for r in repeats_of(sha256) if (r.load_point, r.repeat) == (point, repeat)))
+def requests_of(sha256: str, point: str, repeat: int) -> RequestDetails:
+    """The requests of one repeat of a kept bundle; raises BundleError, which is not cached."""
+    return request_details(workspace(), *_one(sha256, point, repeat))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def gaps_of(sha256: str, point: str, repeat: int) -> Gaps:
+    """Its gaps between tokens; raises BundleError."""
+    return gap_details(workspace(), *_one(sha256, point, repeat))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def server_of(sha256: str, point: str, repeat: int) -> pd.DataFrame:
+    """What its server said of itself; raises BundleError."""
+    return server_metrics(workspace(), *_one(sha256, point, repeat))
+
+
+def _one(sha256: str, point: str, repeat: int) -> tuple[Run, Repeat]:
+    run = workspace().store.runs.get(sha256)
+    return run, next(r for r in repeats_of(sha256) if (r.load_point, r.repeat) == (point, repeat))

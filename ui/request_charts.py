@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import altair as alt
 import pandas as pd
 
@@ -12,18 +14,27 @@ from ui.text import t
 PHASE_COLOURS = ("#94a3b8", "#d97706", "#2563eb", REQUIRED_COLOUR)  # in the order of PHASES
 WATERFALL_HEIGHT = 420
 GAPS_HEIGHT = 240
+FEW = 40  # requests whose bars may fill their rows
 AGGRESSOR_COLOUR = "#d97706"
 DOT_COLOUR = "#2563eb"
 
 
 def waterfall(bars: pd.DataFrame) -> alt.Chart:
     """Each request as a bar over seconds, earliest on top; `bars` as of run_details.phases, with phases in words."""
+    chart = _waterfall(frozenset(bars.phase), bars.row.nunique() < FEW).copy(deep=False)
+    chart.data = bars
+    return chart
+
+
+@lru_cache
+def _waterfall(phases: frozenset[str], few: bool) -> alt.Chart:
+    """The chart without its data: to say it in Altair takes as long as all the rest."""
     names = [t(phase) for phase in PHASES]
-    present = [n for n in names if n in set(bars.phase)]
+    present = [n for n in names if n in phases]
     colours = [c for n, c in zip(names, PHASE_COLOURS, strict=True) if n in present]
     return (
-        alt.Chart(bars)
-        .mark_bar(height={"band": 1} if len(set(bars.row)) < 40 else 3)
+        alt.Chart(alt.NamedData(name="bars"))
+        .mark_bar(height={"band": 1} if few else 3, aria=False)  # hundreds of bars; the chart says what it shows
         .encode(
             x=alt.X("from_s:Q", title=t("Seconds since the repeat began"), scale=alt.Scale(nice=False)),
             x2="to_s:Q",
@@ -47,7 +58,7 @@ def gaps_in_time(gaps: pd.DataFrame, aggressor: tuple[float, float] | None) -> a
     """Gaps between tokens when they ended; `gaps` has request, end_s, gap_ms. The aggressor's time is a band behind."""
     dots = (
         alt.Chart(gaps)
-        .mark_circle(size=14, opacity=0.55, color=DOT_COLOUR)
+        .mark_circle(size=14, opacity=0.55, color=DOT_COLOUR, aria=False)
         .encode(
             x=alt.X("end_s:Q", title=t("Seconds since the repeat began"), scale=alt.Scale(nice=False)),
             y=alt.Y("gap_ms:Q", title=t("Gap between tokens (ms)")),

@@ -7,9 +7,9 @@ import streamlit as st
 
 from bundle.manifest import Repeat
 from db.runs import Run
-from services.run_details import SERVER, Gaps, RepeatDetails, Thinned, metric_lines, outliers, phases
+from services.run_details import SERVER, Gaps, RequestDetails, Thinned, metric_lines, outliers, phases
 from services.verdicts import CaseState
-from ui.cached import details_of, repeats_of
+from ui.cached import gaps_of, repeats_of, requests_of, server_of
 from ui.charts import timeline
 from ui.parts import shown_errors
 from ui.request_charts import gaps_in_time, waterfall
@@ -35,7 +35,8 @@ def _one_run(slug: str, runs: list[Run]) -> None:
         if repeat is None:
             st.markdown(t("This run has no requests: its server served none."))
             return
-        seen = details_of(run.sha256, repeat.load_point, repeat.repeat)
+        of = (run.sha256, repeat.load_point, repeat.repeat)
+        seen = requests_of(*of)
         _counts(repeat, seen)
         name = f"{slug}-{run.sha256[:12]}-{repeat.load_point}-{repeat.repeat}"
         # One of them at a time: a choice above then draws one chart again, not four.
@@ -44,9 +45,9 @@ def _one_run(slug: str, runs: list[Run]) -> None:
         if view == VIEWS[0]:
             _requests(name, seen)
         elif view == VIEWS[1]:
-            _gaps(name, seen.gaps)
+            _gaps(name, gaps_of(*of))
         else:
-            _server(name, seen.server)
+            _server(name, server_of(*of))
 
 
 def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
@@ -66,7 +67,7 @@ def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
     return run, here.get(number)
 
 
-def _counts(repeat: Repeat, seen: RepeatDetails) -> None:
+def _counts(repeat: Repeat, seen: RequestDetails) -> None:
     """How many requests there were and what became of them, with the tokens that the prefix cache gave."""
     frame = seen.requests
     words = [t("{n:,} requests", n=len(frame)), t("{n:,} ok", n=int((frame.outcome == "ok").sum())),
@@ -90,7 +91,7 @@ def _shown(thinned: Thinned, what: str) -> str:
              n=len(thinned.frame), total=thinned.total, what=what, k=thinned.every)  # fmt: skip
 
 
-def _requests(name: str, seen: RepeatDetails) -> None:
+def _requests(name: str, seen: RequestDetails) -> None:
     bars = phases(seen.waterfall.frame)
     if bars.empty:
         st.markdown(t("No request was sent."))

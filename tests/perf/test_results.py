@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+import db.evidence
 from perf.large_case import CASE, make
 from perf.results import in_words
 from planner.conditions import Kind
 from services.evidence import manifest_of
-from services.run_details import details
+from services.run_details import request_details
 from services.verdicts import case_state, judge_levels
 from services.workspace import Workspace, open_workspace
 
@@ -28,19 +27,18 @@ def test_made_up_bundles_are_taken_in_like_any_and_say_that_they_are_simulated(w
     assert {run.kind for run in runs} == {Kind.SIMULATED}
     repeats = manifest_of(runs[0]).repeats
     assert sum(r.scheduled for r in repeats) == 2_000  # 8 closed points of the plan, 250 requests each
-    seen = details(ws, runs[0], repeats[0])
+    seen = request_details(ws, runs[0], repeats[0])
     assert len(seen.requests) == 250
     assert set(seen.requests.outcome) <= {"ok", "failed"}
 
 
-def test_a_case_that_was_read_is_read_again_without_its_figures(ws: Workspace) -> None:
+def test_a_case_that_was_read_is_read_again_without_its_figures(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     first = case_state(ws, CASE)
     known = ws.store.evidence.of_case(first.case.id)
     assert ws.store.evidence.of_case(first.case.id) is known
-    assert judge_levels(case_state(ws, CASE)) == judge_levels(first)
-    begun = time.process_time()
-    judge_levels(case_state(ws, CASE))
-    assert time.process_time() - begun < 0.3
+    judged = judge_levels(first)
+    monkeypatch.setattr(db.evidence, "_all_of", None)  # what parses figures
+    assert judge_levels(case_state(ws, CASE)) == judged
 
 
 def test_a_missed_limit_is_said() -> None:

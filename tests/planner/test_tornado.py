@@ -1,7 +1,5 @@
 """Which input moves the answer most: hand-checked on Nortia, and what must hold of every tornado."""
 
-import time
-
 import pytest
 
 from planner.capacity import SizingSettings, size
@@ -78,10 +76,5 @@ def test_settings_count_in_every_leg() -> None:
     assert (shared.base.user_tok_s or 0) < (whole.base.user_tok_s or 0)
 
 
-def test_every_range_has_a_reason_and_the_whole_is_quick() -> None:
+def test_every_range_has_a_reason() -> None:
     assert all(r.why and r.title and r.ends[0] != r.ends[1] for r in RANGES)
-    tornado(nortia(), PLANS[1], GX10, CATALOG)
-    started = time.process_time()
-    for _ in range(5):
-        tornado(nortia(), PLANS[1], GX10, CATALOG)
-    assert (time.process_time() - started) / 5 < 0.05  # about 10 ms

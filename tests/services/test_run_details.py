@@ -11,8 +11,17 @@ from bundle import samples
 from bundle.records import SCHEMA, Record, Sample
 from planner.errors import BundleError
 from services.evidence import manifest_of, take_in
-from services.run_columns import CHUNKS, gaps, requests
-from services.run_details import BARS, details, metric_lines, outliers, phases, thin, with_reasons
+from services.run_columns import CHUNKS, gaps, requests, server_metrics
+from services.run_details import (
+    BARS,
+    gap_details,
+    metric_lines,
+    outliers,
+    phases,
+    request_details,
+    thin,
+    with_reasons,
+)  # fmt: skip
 from tests.bundle.made import POINT, bundle, closed_loop, request
 from tests.services.made import small_plan, with_plan
 
@@ -22,9 +31,13 @@ def case(shipped):
     return with_plan(shipped, small_plan(POINT))
 
 
-def read(ws, case, folder):
+def taken(ws, case, folder):
     run = take_in(ws, case, folder, "Kim").run
-    return run, details(ws, run, manifest_of(run).repeats[0])
+    return ws, run, manifest_of(run).repeats[0]
+
+
+def read(ws, case, folder):
+    return request_details(*taken(ws, case, folder))
 
 
 def table(records):
@@ -71,7 +84,7 @@ def test_of_a_thousand_requests_every_outlier_is_shown(shipped, case, tmp_path):
     # 1,000 requests, one of them failed, one with a first token after 3 s, one whose tokens are 0.9 s apart
     odd = {7: {"outcome": "failed"}, 400: {"ttft_s": 3.0}, 800: {"itl_s": 0.9}}
     records = [request(i, i * 0.35, **odd.get(i, {})) for i in range(1000)]
-    _, seen = read(shipped, case, bundle(tmp_path / "a", records))
+    seen = read(shipped, case, bundle(tmp_path / "a", records))
     shown = seen.waterfall.frame
     assert len(shown) <= BARS + 1
     assert set(odd) <= set(shown.request)
@@ -87,7 +100,7 @@ def test_of_a_thousand_requests_every_outlier_is_shown(shipped, case, tmp_path):
 def test_bars_of_a_request_follow_each_other_and_one_without_answer_has_its_own(shipped, case, tmp_path):
     # scheduled at 1 s, sent at 1.1 s, first token at 1.2 s, ten more every 0.05 s to 1.7 s; one refused after 0.1 s
     records = [request(0, 1.0, dispatch_lag_s=0.1), request(1, 3.0, outcome="failed")]
-    _, seen = read(shipped, case, bundle(tmp_path / "a", records))
+    seen = read(shipped, case, bundle(tmp_path / "a", records))
     bars = phases(seen.waterfall.frame)
     ok = bars[bars.request == 0].set_index("phase")
     assert ok.from_s.tolist() == pytest.approx([1.0, 1.1, 1.2])
@@ -98,32 +111,35 @@ def test_bars_of_a_request_follow_each_other_and_one_without_answer_has_its_own(
 def test_gaps_beside_an_aggressor_are_the_victims_and_its_interval_is_marked(shipped, case, tmp_path):
     victims = [r._replace(cohort="victim") for r in closed_loop()]
     aggressor = request(99, 1.0, tokens=11)._replace(cohort="aggressor")  # dispatched at 1 s, ends at 1.7 s
-    _, seen = read(shipped, case, bundle(tmp_path / "a", [*victims, aggressor]))
-    assert seen.gaps.aggressor == pytest.approx((1.0, 1.7))
-    assert len(seen.gaps.shown.frame) == 100  # ten victims, ten gaps each, none of the aggressor's
-    assert 99 not in set(seen.requests.request)
+    one = taken(shipped, case, bundle(tmp_path / "a", [*victims, aggressor]))
+    gaps = gap_details(*one)
+    assert gaps.aggressor == pytest.approx((1.0, 1.7))
+    assert len(gaps.shown.frame) == 100  # ten victims, ten gaps each, none of the aggressor's
+    assert gaps.shown.frame.end_s.is_monotonic_increasing
+    assert 99 not in set(request_details(*one).requests.request)
 
 
 def test_merged_chunks_are_left_out_and_counted(shipped, case, tmp_path):
     # chunk 3 is an upper bound: gaps 2-3, 3-4 and 4-5 touch the merged group
     marked = request(0, 0.0)._replace(chunk_bound=tuple(i == 3 for i in range(11)))
-    _, seen = read(shipped, case, bundle(tmp_path / "a", [marked]))
-    assert (len(seen.gaps.shown.frame), seen.gaps.left_out) == (7, 3)
+    gaps = gap_details(*taken(shipped, case, bundle(tmp_path / "a", [marked])))
+    assert (len(gaps.shown.frame), gaps.left_out) == (7, 3)
 
 
 def test_a_server_metric_shows_the_highest_of_each_stretch(shipped, case, tmp_path):
     samples_ = [Sample(i / 100, "running", float(i == 555)) for i in range(4000)]
-    _, seen = read(shipped, case, bundle(tmp_path / "a", telemetry=samples_))
-    line = metric_lines(seen.server, ("running", "waiting"))
+    server = server_metrics(*taken(shipped, case, bundle(tmp_path / "a", telemetry=samples_)))
+    line = metric_lines(server, ("running", "waiting"))
     assert len(line) <= 401
     assert line.value.max() == 1.0
-    assert metric_lines(seen.server, ("gpu_power_w",)).empty
+    assert metric_lines(server, ("gpu_power_w",)).empty
 
 
 def test_a_repeat_without_requests_or_telemetry_is_empty_and_no_error(shipped, case, tmp_path):
-    _, seen = read(shipped, case, bundle(tmp_path / "a", []))
+    one = taken(shipped, case, bundle(tmp_path / "a", []))
+    seen = request_details(*one)
     assert seen.requests.empty
-    assert seen.gaps.shown.frame.empty
+    assert gap_details(*one).shown.frame.empty
     assert phases(seen.waterfall.frame).empty
 
 
@@ -132,13 +148,13 @@ def test_a_file_that_was_altered_since_is_not_shown(shipped, case, tmp_path):
     with (shipped.runs / run.path / "records" / "r1.parquet").open("ab") as f:
         f.write(b"x")
     with pytest.raises(BundleError, match=r"r1\.parquet is missing in the kept bundle or was altered"):
-        details(shipped, run, manifest_of(run).repeats[0])
+        request_details(shipped, run, manifest_of(run).repeats[0])
 
 
 def test_only_the_asked_repeat_is_read(shipped, case, tmp_path):
     run = take_in(shipped, case, bundle(tmp_path / "a"), "Kim").run
     (shipped.runs / run.path / "manifest.json").unlink()  # neither this nor any other file is asked for
-    assert len(details(shipped, run, manifest_of(run).repeats[0]).requests) == 10
+    assert len(request_details(shipped, run, manifest_of(run).repeats[0]).requests) == 10
 
 
 @settings(max_examples=60, deadline=None)
@@ -155,6 +171,6 @@ def test_thinning_keeps_what_is_marked_in_order_and_about_as_many_as_fit(n, mark
 
 
 def test_few_requests_have_no_slowest(shipped, case, tmp_path):
-    _, seen = read(shipped, case, bundle(tmp_path / "a", [request(i, i * 0.7) for i in range(5)]))
+    seen = read(shipped, case, bundle(tmp_path / "a", [request(i, i * 0.7) for i in range(5)]))
     assert outliers(seen.requests).empty
     assert with_reasons(seen.requests).why.tolist() == [""] * 5

