@@ -132,3 +132,10 @@ def m004_why_a_verdict_changed(connection: Connection) -> None:
     """What changed a condition's state (a run, a fact, a date), and whether its re-check date had passed."""
     ddl(connection, "ALTER TABLE verdict_history ADD COLUMN cause TEXT NOT NULL DEFAULT ''")
     ddl(connection, "ALTER TABLE verdict_history ADD COLUMN overdue INTEGER NOT NULL DEFAULT 0")
+
+
+@migration
+def m005_what_figures_there_are_is_read_from_an_index(connection: Connection) -> None:
+    """Which metrics, kinds, candidates and load points a case has, without walking over its figures."""
+    ddl(connection, "DROP INDEX evidence_of_case")
+    ddl(connection, "CREATE INDEX evidence_of_case ON evidence (case_id, metric, kind, candidate, load_point)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
@@ -9,7 +11,6 @@ from streamlit.runtime.pages_manager import PagesManager
 from bundle.manifest import Repeat
 from db.collector import collect_seldom
 from db.runs import Run
-from services.evidence import manifest_of
 from services.foreign import Said, Seen, look
 from services.recounts import Told
 from services.rejudging import judge_if_due
@@ -82,30 +83,26 @@ def seen_in(name: str, content: bytes, said: Said, plan: bytes) -> Seen:
     return look(name, content, said, plan)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def repeats_of(sha256: str) -> tuple[Repeat, ...]:
-    """The repeats of a run, in the order in which they were measured."""
-    return manifest_of(workspace().store.runs.get(sha256)).repeats
+# A run's name is its hash, and a repeat is one of a run.
+_one_repeat = partial(
+    st.cache_data, max_entries=64, show_spinner=False,
+    hash_funcs={Run: lambda run: run.sha256, Repeat: lambda repeat: (repeat.load_point, repeat.repeat)},
+)  # fmt: skip
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def requests_of(sha256: str, point: str, repeat: int) -> RequestDetails:
+@_one_repeat()
+def requests_of(run: Run, repeat: Repeat) -> RequestDetails:
     """The requests of one repeat of a kept bundle; raises BundleError, which is not cached."""
-    return request_details(workspace(), *_one(sha256, point, repeat))
+    return request_details(workspace(), run, repeat)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def gaps_of(sha256: str, point: str, repeat: int) -> Gaps:
+@_one_repeat()
+def gaps_of(run: Run, repeat: Repeat) -> Gaps:
     """Its gaps between tokens; raises BundleError."""
-    return gap_details(workspace(), *_one(sha256, point, repeat))
+    return gap_details(workspace(), run, repeat)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def server_of(sha256: str, point: str, repeat: int) -> pd.DataFrame:
+@_one_repeat()
+def server_of(run: Run, repeat: Repeat) -> pd.DataFrame:
     """What its server said of itself; raises BundleError."""
-    return server_metrics(workspace(), *_one(sha256, point, repeat))
-
-
-def _one(sha256: str, point: str, repeat: int) -> tuple[Run, Repeat]:
-    run = workspace().store.runs.get(sha256)
-    return run, next(r for r in repeats_of(sha256) if (r.load_point, r.repeat) == (point, repeat))
+    return server_metrics(workspace(), run, repeat)

@@ -7,9 +7,10 @@ import streamlit as st
 
 from bundle.manifest import Repeat
 from db.runs import Run
+from services.evidence import manifest_of
 from services.run_details import SERVER, Gaps, RequestDetails, Thinned, metric_lines, outliers, phases
 from services.verdicts import CaseState
-from ui.cached import gaps_of, repeats_of, requests_of, server_of
+from ui.cached import gaps_of, requests_of, server_of
 from ui.charts import timeline
 from ui.parts import shown_errors
 from ui.request_charts import gaps_in_time, waterfall
@@ -35,8 +36,7 @@ def _one_run(slug: str, runs: list[Run]) -> None:
         if repeat is None:
             st.markdown(t("This run has no requests: its server served none."))
             return
-        of = (run.sha256, repeat.load_point, repeat.repeat)
-        seen = requests_of(*of)
+        seen = requests_of(run, repeat)
         _counts(repeat, seen)
         name = f"{slug}-{run.sha256[:12]}-{repeat.load_point}-{repeat.repeat}"
         # One of them at a time: a choice above then draws one chart again, not four.
@@ -45,9 +45,9 @@ def _one_run(slug: str, runs: list[Run]) -> None:
         if view == VIEWS[0]:
             _requests(name, seen)
         elif view == VIEWS[1]:
-            _gaps(name, gaps_of(*of))
+            _gaps(name, gaps_of(run, repeat))
         else:
-            _server(name, server_of(*of))
+            _server(name, server_of(run, repeat))
 
 
 def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
@@ -59,7 +59,7 @@ def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
     }  # fmt: skip
     sha = a.selectbox(t("Run"), list(names), format_func=names.get, key=f"run-{slug}", index=linked_run(list(names)))
     run = next(run for run in runs if run.sha256 == sha)
-    repeats = repeats_of(run.sha256)
+    repeats = manifest_of(run).repeats
     points = list(dict.fromkeys(r.load_point for r in repeats))
     point = b.selectbox(t("Load point"), points, key=f"point-{sha[:12]}")
     here = {r.repeat: r for r in repeats if r.load_point == point}
@@ -123,7 +123,7 @@ def _outlier_table(found: pd.DataFrame) -> None:
         "finish_reason": st.column_config.TextColumn(t("Ended by")), "http_status": number(t("HTTP")),
         "error": st.column_config.TextColumn(t("Error")),
     }  # fmt: skip
-    known = [c for c in columns if found[c].replace("", None).notna().any()]
+    known = [c for c in columns if (found[c].notna() & (found[c] != "")).any()]
     st.dataframe(
         found[known].assign(why=found.why.map(_in_words)), hide_index=True, height=TABLE_HEIGHT, column_config=columns,
         alt=t("Requests that failed, that waited longest, or whose tokens stalled"), key="outliers",
