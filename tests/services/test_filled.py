@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import InputError, UnknownName
 from services.arrivals import bring_in_table
-from services.filled import Filled, Machine, blank_table, columns_of, rows_of
+from services.filled import Filled, Machine, as_planned, blank_table, columns_of, rows_of
 from services.plans import choices_of, draft_plan, save_plan
 from services.verdicts import case_state, judge_hypotheses
 from services.workspace import now
@@ -218,6 +218,14 @@ def test_runs_that_kept_to_the_plan_compare_once_it_is_whole(shipped):
         ("vllm", "NVIDIA GB10", "1", "ad44e777"), ("llama-server", "NVIDIA GB10", "1", "ad44e777"),
     ]  # fmt: skip
     assert "engine_version_reported" not in stated[0]  # nobody read it from the server
+
+
+def test_what_a_stages_rule_sets_is_not_said_to_have_been_kept(shipped):
+    plan = case_state(shipped, CASE).plan
+    (setting,) = {s.rule.setting for s in plan.stages if s.rule}  # stage B serves at stage A's knee
+    kept = as_planned(plan, Machine("NVIDIA GB10"))["vllm"].candidate
+    assert setting == "max_num_seqs" and setting in plan.candidates[0].contract
+    assert kept == {k: v for k, v in plan.candidates[0].contract.items() if k != "max_num_seqs"}
 
 
 def test_runs_on_two_machines_do_not_compare(shipped):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -20,8 +21,9 @@ from services.run_details import (
     phases,
     request_details,
     thin,
+    with_longest_gap,
     with_reasons,
-)  # fmt: skip
+)
 from tests.bundle.made import POINT, bundle, closed_loop, request
 from tests.services.made import small_plan, with_plan
 
@@ -97,6 +99,15 @@ def test_of_a_thousand_requests_every_outlier_is_shown(shipped, case, tmp_path):
     assert stalled.longest_gap_ms == pytest.approx(900)
 
 
+def test_the_longest_gap_of_a_request_is_named_with_the_moment_at_which_it_first_ended():
+    frame = pd.DataFrame({"request": [1, 2, 3]})
+    gaps = pd.DataFrame({"request": [2, 2, 2, 1], "end_s": [1.0, 2.0, 3.0, 2.5], "gap_ms": [5.0, 90.0, 90.0, 7.0]})
+    found = with_longest_gap(frame, gaps).set_index("request")
+    assert found.longest_gap_ms[[1, 2]].tolist() == [7.0, 90.0]
+    assert found.longest_gap_at_s[[1, 2]].tolist() == [2.5, 2.0]
+    assert found.loc[3].isna().all()  # one token has no gap
+
+
 def test_bars_of_a_request_follow_each_other_and_one_without_answer_has_its_own(shipped, case, tmp_path):
     # scheduled at 1 s, sent at 1.1 s, first token at 1.2 s, ten more every 0.05 s to 1.7 s; one refused after 0.1 s
     records = [request(0, 1.0, dispatch_lag_s=0.1), request(1, 3.0, outcome="failed")]
@@ -160,8 +171,6 @@ def test_only_the_asked_repeat_is_read(shipped, case, tmp_path):
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(0, 500), marked=st.sets(st.integers(0, 499), max_size=30), most=st.integers(60, 200))
 def test_thinning_keeps_what_is_marked_in_order_and_about_as_many_as_fit(n, marked, most):
-    import pandas as pd
-
     frame = pd.DataFrame({"i": range(n)})
     found = thin(frame, frame.i.isin(marked), most)
     assert found.frame.i.is_monotonic_increasing
