@@ -98,7 +98,7 @@ class ShardedLoad:
         )  # fmt: skip
         self._number, self._clock, self._on_done = shards, target.pool.clock, on_done
         self._shards: list[_Shard] = []
-        self._stop_reason, self._stop = "", dict[str, str]()
+        self._stop: dict[str, str] = {}  # the word to every process, with its reason
         self._lost = 0
         self.t0 = self._t0_unix = 0.0
 
@@ -139,8 +139,8 @@ class ShardedLoad:
 
     def stop_early(self, reason: str, kind: str = "cancelled") -> None:
         """Have every process send nothing more and end what is in flight."""
-        if not self._stop_reason:
-            self._stop_reason, self._stop = reason, {"stop": reason, "kind": kind}
+        if not self._stop:
+            self._stop = {"stop": reason, "kind": kind}
             for shard in self._shards:
                 shard.say(**self._stop)
             asyncio.get_running_loop().call_later(STOP_GRACE_S, self._kill)
@@ -211,7 +211,7 @@ class ShardedLoad:
         clock = dict(parts[0]["clock"]) if parts else {}
         clock |= {name: str(sum(int(p["clock"][name]) for p in parts)) for name in SUMMED if parts}
         stopped = self._lost or any(p["stop_reason"] for p in parts)  # a word that came too late stopped nothing
-        reason = self._stop_reason if stopped else ""
+        reason = self._stop.get("stop", "") if stopped else ""
         return Result(
             t0_unix_s=self._t0_unix, duration_s=worst("duration_s") or 0.0,
             records=sorted(records, key=lambda r: (r.cohort, r.request)),
