@@ -20,6 +20,7 @@ from services.decided import asked_for
 from services.workspace import Workspace, now
 
 ENDS = {"min": "the smallest of its repeats", "mean": "the middle of its repeats", "max": "the largest of its repeats"}
+LONGEST_NAME = 200  # characters of a device's name
 NEVER_ZERO = ("ms", "s", "tok/s", "req/s")
 
 
@@ -68,6 +69,9 @@ def as_planned(plan: Plan, machine: Machine) -> dict[str, Contract]:
     if not machine.gpu.strip():
         raise InputError("which GPU the runs took place on is missing.", where="results by hand",
                          fix="Write its name as nvidia-smi -L says it.")  # fmt: skip
+    if len(machine.gpu) > LONGEST_NAME or not machine.gpu.strip().isprintable():
+        raise InputError("that is no name of a GPU.", where="results by hand",
+                         fix=f"Write its name, of {LONGEST_NAME} characters at most.")  # fmt: skip
     if machine.gpus < 1:
         raise InputError(f"{machine.gpus} GPUs cannot be.", where="results by hand", fix="Write 1 or more.")
     stated = {

@@ -236,6 +236,8 @@ def test_runs_on_two_machines_do_not_compare(shipped):
 
 @pytest.mark.parametrize(
     ("machine", "message"), [(Machine("  "), "which GPU the runs took place on is missing"),
+                             (Machine("G" * 201), "that is no name of a GPU"),
+                             (Machine("NVIDIA\x1b[2J"), "that is no name of a GPU"),
                              (Machine("NVIDIA GB10", 0), "0 GPUs cannot be")],
 )  # fmt: skip
 def test_whoever_kept_to_the_plan_says_on_what(shipped, machine, message):
