@@ -16,8 +16,9 @@ from services.cases import begin_case
 from services.plans import Drafted, PlanChoices, draft_plan, upload_plan
 from services.workspace import Workspace, open_workspace
 from tests.engine.drafted import REQUIREMENTS, edited
+from tests.engine.edge import FILE, Edge
 from tests.engine.plans import bench_run, closed, shared_contract, vllm_candidate
-from tests.engine.server import ENGINE_PYTHON, GGUF, GGUF_Q4, LLAMA_SERVER, MODEL, ROOT, free_port
+from tests.engine.server import ENGINE_PYTHON, ENVIRONMENT, GGUF, GGUF_Q4, LLAMA_SERVER, MODEL, ROOT, free_port
 from tests.engine.tiny_model import revision_of
 
 # llama-server is compiled for many minutes by `make test-llamacpp`; where it is missing its tests are not collected.
@@ -92,10 +93,18 @@ def bundle_folder(measured_plan: Plan, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def live(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlanCandidate]:
+def edge_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the live server's HTTP layer writes when each request came and its first text went (edge.py)."""
+    return tmp_path_factory.mktemp("edge") / "seen.jsonl"
+
+
+@pytest.fixture(scope="session")
+def live(engine: None, edge_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlanCandidate]:
     """A server that runs while its tests do: up to 32 requests at once over 40 KV blocks, 5,120 tokens."""
-    candidate = vllm_candidate(free_port(), "--num-gpu-blocks-override", "40", max_num_seqs=32)
-    server = Server(candidate.launch, dialect("vllm"), tmp_path_factory.mktemp("live-vllm") / "server.log")
+    more = ("--num-gpu-blocks-override", "40", "--middleware", f"{Edge.__module__}.{Edge.__qualname__}")
+    candidate = vllm_candidate(free_port(), *more, max_num_seqs=32)
+    launch = candidate.launch.model_copy(update={"environment": {**ENVIRONMENT, FILE: str(edge_file)}})
+    server = Server(launch, dialect("vllm"), tmp_path_factory.mktemp("live-vllm") / "server.log")
     asyncio.run(server.start())
     yield candidate
     asyncio.run(server.stop())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import NamedTuple
 
 from bench.exchange import Origin
-from bench.transport import Pool, fetch_json, request_bytes
+from bench.transport import Pool, fetch_json
 from bundle.folder import find_bundles, open_bundle
 from bundle.manifest import Repeat
 from bundle.records import Record, read_records, read_telemetry
@@ -61,23 +61,6 @@ def measured(plan: Plan, out: Path) -> tuple[Path, list[Passed]]:
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     [folder] = find_bundles(out)
     return folder, passes_of(folder)
-
-
-def tokenise_ms(candidate: PlanCandidate, text: str, rounds: int = 40) -> float:
-    """Median round trip, in ms, of a prompt through the server without its engine: read, template, tokens, answer."""
-    body = {"model": candidate.model_name, "messages": [{"role": "user", "content": text}]}
-
-    async def ask() -> list[float]:
-        pool = Pool(Origin.of(candidate.launch.url))
-        times = []
-        for _ in range(rounds):
-            seen = await pool.exchange(request_bytes(pool.origin, "POST", "/tokenize", body), timeout_s=10)
-            assert seen.status == 200, seen.error
-            times.append(((seen.end or 0.0) - seen.dispatched) * 1000)
-        pool.close()
-        return times
-
-    return median(asyncio.run(ask()))
 
 
 def tokens_of(candidate: PlanCandidate, text: str) -> int:

@@ -17,9 +17,9 @@ ENGINE_PYTHON = Path(".venv-vllm/bin/python")
 MODEL = Path(".venv-vllm") / NAME
 ENGINE_VERSION = "0.32.0"
 
-# What lies between our stamps and the server's on loopback: the request's bytes, its parsing and the first event's way
-# back. Seen on two quiet cores: 6 to 9 ms. How late our own process was woken comes on top: the repeat states it.
-HTTP_PATH_MS = 30.0
+# What may lie between our stamps and the server's on loopback with two busy cores; on two quiet ones it was 6 to 9 ms.
+# How late our own process was woken comes on top: the repeat states it. test_live_vllm.py reads the path itself.
+HTTP_PATH_MS = 100.0
 
 # A second engine for the "two cores" case (scripts/measure_two_cores.py): llama.cpp's server and the model as GGUF.
 LLAMA_VERSION = "11434"
