@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from planner.condition_line import parse_condition
 from planner.conditions import Context, Evidence, Exceedance, Kind
 from planner.contract import Contract
 from planner.loads import LoadPoint
@@ -18,6 +19,8 @@ ASKED = {"engine": "vllm", "engine_version": "0.33.0", "weight_format": "safeten
          "prefix_caching": "on", "tensor_parallel": "1"}  # fmt: skip
 SEEN = {"gpu": "NVIDIA GB10", "gpu_count": "1", "engine_version_reported": "0.33.0"}
 CONTRACT = Contract(shared=SHARED, candidate=ASKED, observed=SEEN)
+PROMISE = parse_condition("vllm: ttft p95 <= 2 s at peak")
+FAST = parse_condition("vllm: output_tok_s >= 300 tok/s at parallel-16")
 
 
 def context(**more: object) -> Context:
@@ -43,3 +46,8 @@ def speed(value: float, start: int = 1, candidate: str = "vllm", **more: object)
         "candidate": candidate, "load_point": "parallel-16", "load_hash": P16.load_hash(), "n": 60,
         "contract": CONTRACT.full_hash(),
     } | more)  # fmt: skip
+
+
+def share(metric: str, value: float, n: int, start: int = 1) -> Evidence:
+    return ttft(id=f"{metric}-{start}-{n}-{value}", metric=metric, statistic="value", value=value, unit="share", n=n,
+                start=start, exceedances=())  # fmt: skip
