@@ -17,12 +17,13 @@ from pydantic import ValidationError
 
 from decisions.edits import Amended, Commented, ConditionAdded, ConditionRetired, Edit, RecheckMoved, ReviewMoved
 from decisions.escaping import unescaped
+from decisions.flip_condition import FlipCondition
 from decisions.madr_own import BELOW, comments_of, condition_from, language_of, named_parts, table_rows, warnings_of
 from decisions.madr_reader import MadrFile, read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import WORDS, Language
 from decisions.markdown import to_markdown
-from decisions.record import Adr, AdrText, FlipCondition, Status
+from decisions.record import Adr, AdrText, Status
 from planner.errors import InputError
 from planner.faults import first_fault
 

@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from decisions.edit_base import ANY, OPEN, BaseEdit
+from decisions.flip_condition import FlipCondition
 from decisions.opinions import Approved, Objected, ObjectionAnswered, OpinionWithdrawn, outdated
-from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, FlipCondition, SnapshotRef, Status
+from decisions.record import Adr, AdrId, AdrText, Comment, EvidenceRef, Fire, SnapshotRef, Status
 from planner.errors import InputError, NotAllowed
 from planner.faults import first_fault
 from planner.frozen import canonical_json

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from decisions.edits import ConditionFired
-from decisions.record import Action, Adr, Fire, FiresWhen, FlipCondition
+from decisions.flip_condition import Action, FiresWhen, FlipCondition
+from decisions.record import Adr, Fire
 from planner.conditions import Context, Evidence, State, Verdict
 from planner.errors import InputError, UnknownName
 from planner.evaluate import evaluate

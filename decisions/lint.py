@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple
 
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipState, judge_flip
-from decisions.record import Adr, FlipCondition
+from decisions.record import Adr
 from planner.condition_line import EVERY_POINT, format_test
 from planner.conditions import Condition, Context, Evidence, State
 from planner.errors import UnknownName

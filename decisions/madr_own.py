@@ -15,10 +15,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from decisions.escaping import unescaped
+from decisions.flip_condition import FlipCondition
 from decisions.madr_lists import bullets, day_of
 from decisions.madr_reader import MadrFile, Part
 from decisions.madr_words import WORDS, Language, Words, part_of
-from decisions.record import AdrText, Consequences, FlipCondition, Section
+from decisions.record import AdrText, Consequences, Section
 from planner.errors import InputError
 from planner.faults import first_fault
 from planner.frozen import sha256_of

@@ -16,11 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from decisions import escaping
 from decisions.chain import GENESIS
 from decisions.exports import file_name, number_of, sealed
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipVerdict
 from decisions.madr_own import exact_block
 from decisions.madr_reader import CONFLICT, Hidden, headings, read_madr
 from decisions.madr_words import WORDS, Language, Words
-from decisions.record import Adr, FlipCondition, Opinion
+from decisions.record import Adr, Opinion
 from planner.condition_line import EVERY_POINT
 from planner.conditions import Context
 from planner.frozen import canonical_json

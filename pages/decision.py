@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from decisions.flip_condition import FlipCondition
 from decisions.lint import definition_of_done, lint
-from decisions.record import AdrText, FlipCondition, Status
+from decisions.record import AdrText, Status
 from planner.errors import ConflictError
 from planner.frozen import sha256_of
 from services.adr_form import flips_from, text_from

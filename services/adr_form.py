@@ -7,7 +7,8 @@ from datetime import date, datetime
 
 from pydantic import ValidationError
 
-from decisions.record import Action, Adr, AdrText, Consequences, FlipCondition, People
+from decisions.flip_condition import Action, FlipCondition
+from decisions.record import Adr, AdrText, Consequences, People
 from planner.conditions import Condition
 from planner.errors import InputError
 from planner.faults import first_fault

@@ -11,10 +11,11 @@ from db.ids import new_id
 from db.migrations import MIGRATIONS
 from db.verdicts import Cause
 from decisions.edits import Amended, Commented, FireConfirmed, Rejected
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipState, FlipVerdict, judge_flip
 from decisions.lint import Check, Finding, definition_of_done, lint
 from decisions.merge import Merged, Side, merge
-from decisions.record import Adr, AdrText, FlipCondition, SnapshotKind, Status, draft
+from decisions.record import Adr, AdrText, SnapshotKind, Status, draft
 from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING, Evidence, Kind
 from planner.errors import InputError, NotAllowed

@@ -6,8 +6,9 @@ from datetime import date
 
 from db.verdicts import Cause
 from decisions.edits import ConditionAdded, ConditionFired, ConditionRetired, RecheckMoved, ReviewMoved
+from decisions.flip_condition import FlipCondition
 from decisions.lint import lint
-from decisions.record import Adr, Fire, FlipCondition
+from decisions.record import Adr, Fire
 from planner.errors import InputError, NotAllowed
 from services.recounts import counted_for
 from services.rejudging import rejudge

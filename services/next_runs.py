@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from decisions.record import Action, Adr, Status
+from decisions.flip_condition import Action
+from decisions.record import Adr, Status
 from planner.errors import FliplineError
 from planner.evaluate import combine, evaluate
 from planner.measure_next import Asked, Could, Next, could_change, measure_next

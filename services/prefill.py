@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from decisions.flip_condition import FlipCondition
 from decisions.flips import from_template
-from decisions.record import AdrText, Consequences, EvidenceRef, FlipCondition, Option
+from decisions.record import AdrText, Consequences, EvidenceRef, Option
 from planner.capacity import Sizing
 from planner.conditions import STANDING, Evidence, Kind, Verdict
 from planner.criterion_names import criterion_name, with_names

@@ -24,8 +24,9 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from db.cases import Case
 from db.ids import new_id
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipVerdict
-from decisions.record import Adr, FlipCondition
+from decisions.record import Adr
 from planner.frozen import canonical_json
 from services.workspace import VERSION, Workspace, now
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
+from decisions.flip_condition import Action, FlipCondition
 from decisions.flips import TEMPLATES, from_template, template
-from decisions.record import Action, Adr, FlipCondition
+from decisions.record import Adr
 from planner.errors import FliplineError
 from services.adr_form import flip_from, flip_rows
 from services.decisions import preview

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipState, FlipVerdict
-from decisions.record import FlipCondition
 from planner.metrics import quantity
 from ui.parts import nearness, plain
 from ui.text import t

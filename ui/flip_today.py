@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import streamlit as st
 
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipVerdict
-from decisions.record import Adr, FlipCondition, Status
+from decisions.record import Adr, Status
 from services.flip_edits import add_condition, fire_by_hand, looked_at, retire_condition, reviewed
 from services.prefill import RECHECK_AFTER_DAYS, REVIEW_AFTER_DAYS
 from services.verdicts import CaseState

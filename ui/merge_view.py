@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
+from decisions.flip_condition import FlipCondition
 from decisions.merge import Clash, Side
-from decisions.record import EvidenceRef, FlipCondition, Option
+from decisions.record import EvidenceRef, Option
 from services.decisions import Merging
 from ui.flip_gauge import condition_words
 from ui.parts import plain

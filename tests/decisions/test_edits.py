@@ -26,8 +26,9 @@ from decisions.edits import (
     edit_from_json,
     edit_to_json,
 )
+from decisions.flip_condition import FlipCondition
 from decisions.flips import from_template
-from decisions.record import EvidenceRef, Fire, FlipCondition, Status
+from decisions.record import EvidenceRef, Fire, Status
 from decisions.view import apply, current, propose
 from planner.conditions import Kind
 from planner.errors import InputError, NotAllowed, UnknownName

@@ -5,8 +5,9 @@ from datetime import date, timedelta
 import pytest
 
 from decisions.edits import ConditionFired, ConditionRetired
+from decisions.flip_condition import Action, FlipCondition
 from decisions.flips import TEMPLATES, FlipState, fired_edit, from_template, judge_flips, new_events, states, template
-from decisions.record import Action, Fire, FlipCondition
+from decisions.record import Fire
 from decisions.view import apply, current
 from planner.conditions import Evidence, Kind
 from planner.errors import InputError, UnknownName

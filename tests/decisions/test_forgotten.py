@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from decisions.edits import ConditionAdded, edit_from_json, edit_to_json
+from decisions.flip_condition import FlipCondition
 from decisions.flips import judge_flip, judge_flips
 from decisions.lint import lint
-from decisions.record import FlipCondition
 from decisions.view import current
 from tests.decisions.made import NOW, accepted_edits, context, text
 

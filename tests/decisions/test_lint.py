@@ -4,10 +4,11 @@ from datetime import date
 
 import pytest
 
+from decisions.flip_condition import Action, FlipCondition
 from decisions.flips import from_template
 from decisions.lint import RULES, definition_of_done, lint, speed_warnings
 from decisions.markdown import to_markdown
-from decisions.record import Action, EvidenceRef, FlipCondition, Option
+from decisions.record import EvidenceRef, Option
 from planner.conditions import Evidence, Kind
 from planner.contract import Contract
 from planner.loads import LoadPoint

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from decisions.flip_condition import FlipCondition
 from decisions.madr_reader import read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import status_of
 from decisions.markdown import to_markdown
-from decisions.record import AdrText, FlipCondition, Option, Section, Status, draft
+from decisions.record import AdrText, Option, Section, Status, draft
 from planner.errors import InputError
 from tests.decisions.corpus import MADR_2, MADR_4, NYGARD, SHAPES
 from tests.decisions.made import text

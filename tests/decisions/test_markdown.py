@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from decisions.edits import ConditionFired, ConditionRetired, Superseded
 from decisions.escaping import inline
 from decisions.exports import file_name
+from decisions.flip_condition import FlipCondition
 from decisions.flips import FlipState, FlipVerdict, fired_edit, judge_flips
 from decisions.markdown import to_markdown
 from decisions.record import (
@@ -23,7 +24,6 @@ from decisions.record import (
     Comment,
     Consequences,
     Fire,
-    FlipCondition,
     Opinion,
     Option,
     People,

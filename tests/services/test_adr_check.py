@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from decisions.record import FlipCondition
+from decisions.flip_condition import FlipCondition
 from planner.errors import BundleError, InputError
 from services.adr_check import check_folder
 from services.decisions import open_adr, save

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from decisions.record import FlipCondition
+from decisions.flip_condition import FlipCondition
 from planner.errors import InputError
 from services.adr_form import flip_from, flip_rows, flips_from
 

@@ -11,7 +11,8 @@ from bundle.manifest import BUNDLE_SCHEMA
 from db.cases import Case
 from db.ids import new_id
 from db.migrations import MIGRATIONS
-from decisions.record import FlipCondition, People, Status, draft
+from decisions.flip_condition import FlipCondition
+from decisions.record import People, Status, draft
 from planner.catalog_rows import CATALOG_SCHEMA
 from planner.conditions import STANDING
 from planner.errors import ConflictError, InputError, NotAllowed

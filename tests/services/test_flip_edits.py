@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from decisions.flip_condition import FlipCondition
 from decisions.flips import from_template
-from decisions.record import FlipCondition
 from planner.errors import InputError, NotAllowed
 from services import recounts
 from services.arrivals import bring_in

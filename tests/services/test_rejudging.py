@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 
+from decisions.flip_condition import FlipCondition
 from decisions.flips import from_template
-from decisions.record import FlipCondition
 from planner.errors import ConflictError
 from services import rejudging
 from services.arrivals import bring_in, bring_in_usage
