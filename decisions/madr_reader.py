@@ -17,6 +17,7 @@ from planner.yaml_files import parse_plain
 LARGEST_CHARACTERS, MOST_HEADINGS = 2_000_000, 2_000
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<words>.*?))?(?:[ \t]+#+)?[ \t]*$")
+_COMMENT = re.compile(r"^ {0,3}<!--")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"^(?: {4}|\t| {0,3}(?:[-*+>|#<]|\d+[.)]\s|$))")
 # The middle mark, seven =, is not looked for: it underlines a heading too, and never stands alone.
@@ -166,9 +167,9 @@ class Hidden:
         if mark and not (mark["marks"][0] == "`" and "`" in mark["info"]):
             self.fence = mark["marks"]
             return True
-        opened = line.rfind("<!--")
-        self.comment = opened >= 0 and "-->" not in line[opened:]
-        return self.comment and not line[:opened].strip()
+        # amid a line, escaped, or as code it hides no heading (CommonMark 4.6)
+        self.comment = bool(_COMMENT.match(line)) and "-->" not in line
+        return self.comment
 
     @property
     def closing(self) -> str:

@@ -15,7 +15,7 @@ from decisions.record import AdrText, Option, Section, Status, draft
 from planner.errors import InputError
 from tests.decisions.corpus import MADR_2, MADR_4, NYGARD, SHAPES
 from tests.decisions.made import text
-from tests.decisions.test_markdown import NASTY, fired, nortia, with_text
+from tests.decisions.test_markdown import NASTY, fired, headings, nortia, with_text
 
 
 def read(body: bytes, name: str = "0001-x.md"):
@@ -64,8 +64,22 @@ def test_a_part_that_is_not_understood_is_kept_as_it_stands():
 def test_nothing_in_a_fence_or_a_comment_is_a_heading():
     file = read_madr(NYGARD.decode() + "\n<!--\n## Hidden\n-->\n\n~~~\n# no\n```\n# no\n~~~\n\n## Seen\n")
     assert [p.heading for p in file.parts] == ["Status", "Context", "Decision", "Consequences", "Seen"]
-    opened = read_madr("# T\n\n## Seen <!--\n## Hidden\n-->\n\n## Seen too\n")
-    assert [p.heading for p in opened.parts] == ["Seen <!--", "Seen too"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "# T\n\n## Seen <!--\n## Seen as well\n-->\n\n## Seen too\n",
+        "# T\n\nWords `<!--` as code\n\n## Seen\n",
+        "# T\n\nWords \\<!-- escaped\n\n## Seen\n",
+        "# T\n\n* an entry <!-- that nothing closes\n\n## Seen\n",
+        "# T\n\nWords\n<!-- one line --> and\n## Seen\n",
+        "# T\n\nWords\n   <!-- several\n## Hidden\nlines --> <!--\n## Seen\n",
+        "# T\n\n```\n<!--\n```\n## Seen\n",
+    ],
+)
+def test_headings_are_those_that_a_markdown_parser_sees(body):
+    assert [("h1", "T"), *((f"h{p.level}", p.heading) for p in read_madr(body).parts)] == headings(body)
 
 
 def test_marks_at_the_beginning_are_no_part_of_the_text():
@@ -142,6 +156,7 @@ def test_what_the_prose_says_letter_by_letter_is_not_said_twice():
 @settings(max_examples=100)
 @given(st.text(st.sampled_from(NASTY + "ab推🚀\n\r"), min_size=1, max_size=24), st.sampled_from(["en", "ja"]))
 @example("#\r", "en")
+@example("see <!-- here", "en")
 @example("1\r=", "en")
 @example("```\n## open", "ja")
 @example("a  b\x00c", "en")
