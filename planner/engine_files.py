@@ -23,7 +23,8 @@ SHIPPED = Path(__file__).resolve().parent.parent / "catalog" / ENGINES
 FIELDS = "docs/catalog.md lists the fields."
 # What we say of a value of ours falls with it: another image has not our digest.
 FALLS_WITH = {
-    "image": ("image_basis", "image_digest", "image_digest_basis"), "image_digest": ("image_digest_basis",),
+    "image": ("image_basis", "image_digest", "image_digest_basis", "image_needs"),
+    "image_digest": ("image_digest_basis",),
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ A failed gate removes the candidate from the ranking; an unknown one becomes the
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.engine_facts import capability
 from planner.engine_schema import CAPABILITY, Engine, HardwareReport, WeightSupport
@@ -106,8 +106,22 @@ def _gpu(engine: Engine, plan: ModelPlan, hardware: Hardware, cc: str | None) ->
     return _gpu_gate("unknown", _not_proven(engine, what, cc, reports), sources, hypothesis)
 
 
-# Accelerators without a compute capability, by how the catalogue of GPUs names their generation.
-OTHER_MAKERS = {"gfx": "AMD", "metal": "Apple"}
+class Maker(NamedTuple):
+    """A kind of hardware without a compute capability, and the words by which engines document it."""
+
+    name: Literal["AMD", "Apple", "CPU"]
+    words: tuple[str, ...]
+
+
+# By how the catalogue of GPUs names their generation.
+OTHER_MAKERS = {
+    "gfx": Maker("AMD", ("AMD",)), "metal": Maker("Apple", ("Apple",)), "x86": Maker("CPU", ("x86", "Xeon")),
+}  # fmt: skip
+
+
+def accelerator(cc: str | None) -> Literal["NVIDIA", "AMD", "Apple", "CPU"]:
+    """Whose hardware a compute capability or a generation is; NVIDIA's where nobody states it."""
+    return next((m.name for prefix, m in OTHER_MAKERS.items() if (cc or "").startswith(prefix)), "NVIDIA")
 
 
 def _other_maker(engine: Engine, what: str, cc: str, row: WeightSupport, hypothesis: str) -> Gate:
@@ -116,11 +130,12 @@ def _other_maker(engine: Engine, what: str, cc: str, row: WeightSupport, hypothe
     sources = (row.source, facts.known_basis)
     if cc in facts.known_on:
         return _gpu_gate("pass", f"{what} on {cc}: supported.", sources)
-    maker = next((m for prefix, m in OTHER_MAKERS.items() if cc.startswith(prefix)), cc)
-    if any(maker.lower() in d.lower() for d in (*facts.documented, *facts.plugins)):
-        reason = f"hardware of {maker} is documented, but not {what} on {cc}."
+    maker = next((m for prefix, m in OTHER_MAKERS.items() if cc.startswith(prefix)), None)
+    name, words = (f"{maker.name} hardware", maker.words) if maker else (cc, (cc,))
+    if any(w.lower() in d.lower() for w in words for d in (*facts.documented, *facts.plugins)):
+        reason = f"{name} is documented, but not {what} on {cc}."
         return _gpu_gate("unknown", reason, sources, hypothesis)
-    return _gpu_gate("fail", f"documents no hardware of {maker}; {', '.join(facts.documented)}.", sources)
+    return _gpu_gate("fail", f"{name} is not documented, only {', '.join(facts.documented)}.", sources)
 
 
 def _gpu_gate(state: GateState, reason: str, sources: tuple[str, ...], hypothesis: str = "") -> Gate:
@@ -135,8 +150,9 @@ def _known(row: WeightSupport, cc: str) -> str:
 
 def _not_proven(engine: Engine, what: str, cc: str, reports: tuple[HardwareReport, ...]) -> str:
     numbered = [k for k in engine.hardware.known_on if re.match(CAPABILITY, k)]
-    same_major = [k for k in numbered if capability(k)[0] == capability(cc)[0]]
-    near = f" (has {same_major[-1]} of the same generation)" if same_major else ""
+    # Code for X.y runs on X.z from y on, never the other way: what lies below is the nearest.
+    below = [k for k in numbered if capability(k)[0] == capability(cc)[0] and capability(k) < capability(cc)]
+    near = f" (has {max(below, key=capability)} of the same major version)" if below else ""
     heard = "".join(
         f" Reported {'' if r.works else 'not '}to work{f' at {r.version}' if r.version else ''}: {r.what}."
         for r in reports

@@ -20,6 +20,7 @@ from planner.launch_place import (
     head,
     image_notes,
     key_notes,
+    machine_notes,
     model_notes,
     packed,
 )
@@ -38,6 +39,7 @@ def manifests(server: Server, settings: LaunchSettings, place: Place) -> Written
     """
     inside, name = packed(server, settings, ANY_ADDRESS, IN_POD), place.called(server)
     notes = (
+        *machine_notes(settings, "kubernetes"),
         *image_notes(server, settings),
         *model_notes(server, inside.launch),
         *key_notes(server, inside.launch, f"lines NAME=key in a file, and kubectl create secret generic {name}-api-key "

@@ -80,15 +80,43 @@ def image(server: Server, settings: LaunchSettings) -> str:
 
 
 def image_notes(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
-    """Who read the digest, where the catalogue has one; else that it has to be pinned, and how it is read."""
+    """What the image needs first, and who read its digest; without one that it has to be pinned, and how it is read."""
     name, basis = server.launch.image, server.launch.image_digest_basis
+    needs = tuple(f"The image: {need}." for need in server.launch.image_needs)
     if settings.image_digest or server.launch.image_digest:
-        return (f"Digest {basis}.",) if basis and not settings.image_digest else ()
+        return (*needs, f"Digest {basis}.") if basis and not settings.image_digest else needs
     return (
+        *needs,
         f"Digest not known: pin it before use. After docker pull {name}, this prints it: "
         f"docker image inspect --format '{{{{index .RepoDigests 0}}}}' {name}"
         f" ({server.launch.image_basis or 'the tag was not pulled here'}).",
     )
+
+
+# What another machine than Linux with an NVIDIA GPU needs otherwise, by form. AMD's words: rocm.docs.amd.com, vLLM.
+_FOR_GPU = {
+    ("AMD", "container"): "Written for an NVIDIA GPU. For AMD take the engine's ROCm image, and --device /dev/kfd, "
+                          "--device /dev/dri and --group-add for video and render instead of --gpus.",
+    ("AMD", "kubernetes"): "Written for an NVIDIA GPU. For AMD take the engine's ROCm image and amd.com/gpu instead of "
+                           "nvidia.com/gpu.",
+    ("Apple", "container"): "Written for an NVIDIA GPU. No container sees an Apple GPU: take the bare command.",
+    ("Apple", "kubernetes"): "Written for an NVIDIA GPU. No container sees an Apple GPU: take the bare command.",
+    ("CPU", "container"): "Written for an NVIDIA GPU. Without one take the engine's image for CPUs and leave out "
+                          "--gpus.",
+    ("CPU", "kubernetes"): "Written for an NVIDIA GPU. Without one take the engine's image for CPUs and leave out "
+                           "nvidia.com/gpu.",
+}  # fmt: skip
+_FOR_OS = {
+    ("windows", "bare"): "A script for a POSIX shell. Under Windows set the variables and start the program by hand.",
+    ("windows", "systemd"): "systemd is Linux's; Windows has services of its own.",
+    ("macos", "systemd"): "systemd is Linux's; macOS has launchd.",
+}  # fmt: skip
+
+
+def machine_notes(settings: LaunchSettings, form: str) -> tuple[str, ...]:
+    """What this form needs otherwise on the machine of the settings; nothing on Linux with an NVIDIA GPU."""
+    found = _FOR_GPU.get((settings.accelerator, form)), _FOR_OS.get((settings.os, form))
+    return tuple(note for note in found if note)
 
 
 def model_notes(server: Server, made: LaunchPlan) -> tuple[str, ...]:

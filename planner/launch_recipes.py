@@ -196,7 +196,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "tensorrt_llm": Recipe(
         steps=(
-            *_ADDRESS, _NAME, _LENGTH, _BATCH, _STEP_TOKENS, _DEVICES,
+            *_ADDRESS, _LENGTH, _BATCH, _STEP_TOKENS, _DEVICES,
             Step("gpu_memory_fraction", memory_fraction("tensorrt_llm"), _memory_why("tensorrt_llm")),
             Step("kv_cache_dtype", _kv("tensorrt_llm"), "kv_cache_dtype"),
             Step("prefix_caching", _yes_or_no, _cache_why),

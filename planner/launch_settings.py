@@ -9,6 +9,7 @@ from pydantic import Field
 from planner.frozen import Frozen
 
 PurposeId = Literal["benchmark", "production"]
+Accelerator = Literal["NVIDIA", "AMD", "Apple", "CPU"]
 LOOPBACK = "127.0.0.1"
 
 WHY: dict[str, str] = {
@@ -33,6 +34,7 @@ class LaunchSettings(Frozen):
 
     `model` is a repository or path, for llama-server the GGUF file. The memory split (GiB on one device) is needed by
     engines whose fraction is not the one of vLLM. `config_file` is where a server finds settings that have no flag.
+    `accelerator` and `os` are the machine's.
     """
 
     model: str = Field(min_length=1)
@@ -53,6 +55,8 @@ class LaunchSettings(Frozen):
     host: str = LOOPBACK
     port: int | None = Field(default=None, ge=1, le=65_535)
     config_file: str = ""
+    accelerator: Accelerator = "NVIDIA"
+    os: Literal["linux", "windows", "macos"] = "linux"
     weights_gib: float | None = Field(default=None, gt=0)
     kv_pool_gib: float | None = Field(default=None, gt=0)
     reserve_gib: float | None = Field(default=None, ge=0)

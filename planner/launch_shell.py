@@ -16,6 +16,7 @@ from planner.launch_place import (
     head,
     image_notes,
     key_notes,
+    machine_notes,
     model_notes,
     packed,
 )
@@ -26,7 +27,11 @@ from planner.server_schema import Server
 def bare(server: Server, settings: LaunchSettings, place: Place) -> Written:
     """A script that starts the server in the foreground, on this machine only."""
     made = launch(server, settings)
-    notes = (*model_notes(server, made), *key_notes(server, made, "export it before the start"))
+    notes = (
+        *machine_notes(settings, "bare"),
+        *model_notes(server, made),
+        *key_notes(server, made, "export it before the start"),
+    )
     lines = ["#!/bin/sh", *head(made, notes), "set -eu"]
     lines += [f': "${{{name}:?holds the API key, state it before the start}}"; export {name}' for name in made.keys]
     if made.config:
@@ -71,6 +76,7 @@ def container(server: Server, settings: LaunchSettings, place: Place) -> Written
     if inside.models_read_only:
         needed = f"be readable by user {place.user_id} and hold the file"
     notes = (
+        *machine_notes(settings, "container"),
         *image_notes(server, settings),
         *model_notes(server, made),
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from planner.launch import launch
-from planner.launch_place import READY_S, Place, Written, foot, head, key_notes, model_notes
+from planner.launch_place import READY_S, Place, Written, foot, head, key_notes, machine_notes, model_notes
 from planner.launch_settings import LaunchSettings
 from planner.server_schema import Server
 
@@ -29,6 +29,7 @@ def unit(server: Server, settings: LaunchSettings, place: Place) -> Written:
     made = launch(server, settings.model_copy(update={"config_file": config_file}))
     name, benchmark = place.called(server), settings.purpose == "benchmark"
     notes = (
+        *machine_notes(settings, "systemd"),
         *model_notes(server, made),
         *key_notes(server, made, f"lines NAME=key in {place.settings}/{name}.env, readable by root only"),
         f"{place.programs} must hold {made.argv[0]}; the unit finds no program under /home.",

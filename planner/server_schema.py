@@ -126,8 +126,9 @@ class LaunchFacts(Frozen):
     """The start command, where the model goes in it, the image and the default port.
 
     `image_digest` (sha256:...) is empty where nobody read it, and `image_digest_basis` says who did; `image_command` is
-    the command inside the image where it differs; `cache_variable` names the folder of downloaded models; `config_flag`
-    takes a YAML file with settings that have no flag.
+    the command inside the image where it differs, `image_needs` what has to be done to the image first;
+    `cache_variable` names the folder of downloaded models; `config_flag` takes a YAML file with settings that have no
+    flag.
     """
 
     command: tuple[str, ...] = Field(min_length=1)
@@ -137,6 +138,7 @@ class LaunchFacts(Frozen):
     image_digest_basis: str = ""
     image_basis: str = ""
     image_command: tuple[str, ...] = ()
+    image_needs: tuple[Text, ...] = ()
     cache_variable: str = ""
     shared_memory_gb: float | None = Field(default=None, gt=0)
     shared_memory_basis: str = ""

@@ -9,7 +9,7 @@ from planner.capacity import Sizing
 from planner.engine_facts import server
 from planner.engine_schema import Engine
 from planner.errors import NotAllowed
-from planner.gates import RunForm
+from planner.gates import RunForm, accelerator
 from planner.launch import LaunchPlan, launch
 from planner.launch_forms import FORMS, StartForm, start_form
 from planner.launch_settings import LaunchSettings, PurposeId
@@ -142,4 +142,6 @@ def start_forms(
     if sizing.inputs is None:
         raise NotAllowed(sizing.sentence, where="launch", fix="Change the model plan or the hardware first.")
     settings = settings_of(score, r, sizing, found, purpose, weights)
+    capability = ws.catalog.gpu(r.hardware[0].gpu).compute_capability
+    settings = settings.model_copy(update={"accelerator": accelerator(capability), "os": r.hardware[0].os})
     return tuple(start_form(found, settings, form) for form in forms)

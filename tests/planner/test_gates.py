@@ -27,6 +27,12 @@ def test_an_engine_that_reads_only_gguf_takes_the_nearest_form_and_declares_it()
         ("tensorrt_llm", "awq", "12.0", "fail"),  # no AWQ or GPTQ on 12.0
         ("vllm", "fp8", None, "unknown"),
         ("vllm", "q4_k_m", "9.0", "fail"),  # GGUF left the core at 0.24
+        ("tensorrt_llm", "awq", "8.6", "pass"),  # its table gives Ampere W4A16 AWQ; A10, A40 and RTX 30 are Ampere
+        ("tensorrt_llm", "fp8", "8.6", "fail"),  # and no FP8 weights
+        ("ollama", "fp8", "gfx942", "pass"),  # docs/gpu.mdx@06da0199: "gfx942 | Radeon Instinct MI300X/MI300A"
+        ("tensorrt_llm", "bf16", "x86-64", "fail"),  # it documents NVIDIA GPUs only
+        ("vllm", "bf16", "x86-64", "unknown"),  # x86 CPUs are documented, without a table of formats
+        ("ollama", "bf16", "x86-64", "pass"),  # llama-server b11434 was started on two cores
     ],
 )
 def test_precision_gate(engine: str, quantization: str, cc: str | None, state: str) -> None:
@@ -38,6 +44,25 @@ def test_precision_gate(engine: str, quantization: str, cc: str | None, state: s
     assert found.state == state
     assert found.sources
     assert bool(found.hypothesis) == (state == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("engine", "cc", "near"),
+    [
+        ("sglang", "8.6", "8.0"),  # 8.9 is nearer in name, but code for a higher minor version does not run on a lower
+        ("sglang", "12.1", "12.0"),
+        ("tgi", "8.9", "8.6"),
+    ],
+)
+def test_what_is_near_an_unproven_gpu_is_the_next_lower_version(engine: str, cc: str, near: str) -> None:
+    # CUDA C++ Programming Guide, binary compatibility: a cubin for X.y runs on X.z only where z >= y.
+    plan = ModelPlan.model_validate({"id": "X", "label": "x", "model": "m", "quantization": "bf16"})
+    assert f"(has {near} of the same major version)" in gate(engine, "gpu and precision", plan=plan, cc=cc).reason
+
+
+def test_hardware_that_an_engine_does_not_document_is_named_with_what_it_does() -> None:
+    reason = gate("tensorrt_llm", "gpu and precision", cc="gfx942").reason
+    assert reason.startswith("AMD hardware is not documented, only B200, ")
 
 
 def test_windows_leaves_ollama() -> None:

@@ -183,13 +183,15 @@ def test_tensorrt_llm_for_nortia_has_a_configuration_file() -> None:
     plan = launch(_server("tensorrt_llm"), NORTIA.model_copy(update=SPLIT | {"prefix_caching": False}))
     assert plan.command_line == (
         "TRTLLM_NO_USAGE_STATS=1 HF_HUB_DISABLE_TELEMETRY=1 trtllm-serve Qwen/Qwen3-30B-A3B-FP8 --host 127.0.0.1"
-        " --port 8000 --served_model_name plan-b --max_seq_len 4096 --max_batch_size 32 --max_num_tokens 2048"
+        " --port 8000 --max_seq_len 4096 --max_batch_size 32 --max_num_tokens 2048"
         " --config tensorrt_llm.yaml"
     )
     assert plan.config == (
         "kv_cache_config:\n  free_gpu_memory_fraction: 0.71\n  dtype: auto\n  enable_block_reuse: false\n"
         "enable_chunked_prefill: true\nreturn_perf_metrics: true\n"
     )
+    # TensorRT-LLM#11711 of 2026-02 added --served_model_name to main; the release 1.2.1 knows no such option.
+    assert "--served_model_name" not in plan.argv
     assert any(w.topic == "configuration" for w in plan.warnings)
     assert plan.for_plan().config_files == {"tensorrt_llm.yaml": plan.config}  # bench writes it before the start
     assert launch(_server("vllm"), NORTIA).for_plan().config_files == {}

@@ -160,6 +160,37 @@ def test_a_digest_of_ours_says_who_pulled_it_and_a_stated_one_goes_before_it() -
     assert not any("Digest" in n for n in stated.notes)
 
 
+def test_what_an_image_needs_before_it_starts_without_root_stands_in_the_forms_that_use_it() -> None:
+    # text-generation-inference#3082, open: libpython3.11.so.1.0 lies under /root, which no other user may enter.
+    for purpose in ("benchmark", "production"):
+        assert all("starts as root only" in of("tgi", purpose, form).form.text for form in ("container", "kubernetes"))
+        assert "starts as root only" not in of("tgi", purpose, "bare").form.text
+
+
+@pytest.mark.parametrize(
+    ("machine", "form", "says"),
+    [
+        # rocm.docs.amd.com: vLLM containers get /dev/kfd and /dev/dri; AMD's device plugin offers amd.com/gpu.
+        ({"accelerator": "AMD"}, "container", "--device /dev/kfd"),
+        ({"accelerator": "AMD"}, "kubernetes", "amd.com/gpu"),
+        ({"accelerator": "AMD"}, "bare", ""),
+        ({"accelerator": "Apple", "os": "macos"}, "container", "No container sees an Apple GPU"),
+        ({"accelerator": "Apple", "os": "macos"}, "systemd", "macOS has launchd"),
+        ({"accelerator": "CPU"}, "kubernetes", "leave out nvidia.com/gpu"),
+        ({"os": "windows"}, "bare", "A script for a POSIX shell"),
+        ({}, "container", ""),
+    ],
+)
+def test_a_form_says_what_another_machine_than_linux_with_nvidia_needs(
+    machine: dict[str, str], form: str, says: str
+) -> None:
+    case = launch_cases.settings("ollama", "production").model_copy(update=machine)
+    written = start_form(server(ENGINES, "ollama"), case, form)
+    told = [n for n in written.notes if "NVIDIA" in n or "POSIX" in n or "systemd is" in n]
+    assert bool(told) == bool(says)
+    assert all(says in n and n in written.text for n in told)
+
+
 def test_every_image_names_a_version() -> None:
     for name in RECIPES:
         tag = server(ENGINES, name).launch.image.rpartition(":")[2]

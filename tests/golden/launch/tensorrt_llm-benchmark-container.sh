@@ -30,7 +30,6 @@ exec docker run \
   --entrypoint trtllm-serve nvcr.io/nvidia/tensorrt-llm/release:1.2.1@sha256:33cd085b772947bd22b7273886539331420404e5d2a4a039945241945ff927b9 Qwen/Qwen3-30B-A3B-FP8 \
   --host 127.0.0.1 \
   --port 8000 \
-  --served_model_name plan-b \
   --max_seq_len 4096 \
   --max_batch_size 32 \
   --max_num_tokens 2048 \
@@ -40,7 +39,6 @@ exec docker run \
 #   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
 #   --host 127.0.0.1: reachable from this machine only
 #   --port 8000: where the client sends
-#   --served_model_name plan-b: the name that requests use, the same for every engine
 #   --max_seq_len 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max_batch_size 32: largest number of requests in one step
 #   --max_num_tokens 2048: tokens in one step, stated because every engine has a default of its own

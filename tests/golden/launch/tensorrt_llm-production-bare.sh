@@ -16,7 +16,6 @@ export HF_HUB_DISABLE_TELEMETRY=1
 exec trtllm-serve Qwen/Qwen3-30B-A3B-FP8 \
   --host 127.0.0.1 \
   --port 8000 \
-  --served_model_name plan-b \
   --max_seq_len 4096 \
   --max_batch_size 12 \
   --max_num_tokens 2048 \
@@ -26,7 +25,6 @@ exec trtllm-serve Qwen/Qwen3-30B-A3B-FP8 \
 #   HF_HUB_DISABLE_TELEMETRY 1: the hub library reports nothing either
 #   --host 127.0.0.1: reachable from this machine only
 #   --port 8000: where the client sends
-#   --served_model_name plan-b: the name that requests use, the same for every engine
 #   --max_seq_len 4096: context of 4,096 tokens, input plus output (requirements)
 #   --max_batch_size 12: largest number of requests in one step
 #   --max_num_tokens 2048: tokens in one step, stated because every engine has a default of its own
