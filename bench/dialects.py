@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
+from bundle.manifest import LARGEST
 from planner.engine_facts import server
 from planner.engine_files import SHIPPED, load_engines
 from planner.engine_schema import Engine
@@ -35,6 +36,8 @@ ROLES: dict[str, tuple[str, str]] = {
     "ttft_count": ("ttft", "_count"),
 }
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+# What follows a name (Prometheus text format 0.0.4): labels or none, the value, and it may be a time in ms.
+_SAMPLE = re.compile(r'(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?[ \t]+(\S+)')
 
 
 class Dialect(Frozen):
@@ -103,21 +106,23 @@ class Dialect(Frozen):
         return found
 
     def kv_capacity(self, log: str, page: str) -> int | None:
-        """KV capacity in tokens: from the start log, else from the metrics page."""
+        """KV capacity in tokens: from the start log, else from the metrics page; None for what no cache can hold."""
         stated = self.facts.kv_capacity_tokens(log) if self.facts and log else None
-        if stated is not None:
-            return stated
+        found = self._capacity_on(page) if stated is None else stated
+        return int(found) if found is not None and 0 <= found <= LARGEST else None
+
+    def _capacity_on(self, page: str) -> float | None:
         reading = self.reading.get("kv_capacity")
         for name in self.series.get("kv_capacity", ()):
             if reading and reading.label:
                 labels = read_labels(page, name)
                 text = labels.get(reading.label, "")
-                if text.isdigit():
+                if text.isascii() and text.isdigit():
                     return int(text)
                 continue
             value = read_series(page, name)
             if value is not None:
-                return int(_combined(page, value, reading))
+                return _combined(page, value, reading)
         return None
 
 
@@ -126,7 +131,8 @@ def read_series(page: str, name: str, *, average: bool = False) -> float | None:
 
     Looks the name up instead of parsing the page: a page has hundreds of lines, and this runs beside the load.
     """
-    values = [v for line in _lines(page, name) if (v := _number(line.rpartition(" ")[2])) is not None]
+    samples = (_SAMPLE.match(line, len(name)) for line in _lines(page, name))
+    values = [v for found in samples if found and (v := _number(found[1])) is not None]
     if not values:
         return None
     return sum(values) / len(values) if average else sum(values)
@@ -145,7 +151,7 @@ def _lines(page: str, name: str) -> list[str]:
         end = page.find("\n", at)
         end = len(page) if end < 0 else end
         after = page[at + len(name) : at + len(name) + 1]
-        if (at == 0 or page[at - 1] == "\n") and after in ("{", " "):
+        if (at == 0 or page[at - 1] == "\n") and after in ("{", " ", "\t"):
             found.append(page[at:end].rstrip())
         at = end
     return found

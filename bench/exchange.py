@@ -51,9 +51,15 @@ class Origin(NamedTuple):
         """The address is this machine's loopback."""
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
 
+    @property
+    def authority(self) -> str:
+        """Host and port as they stand in a URL and in the Host header (RFC 3986, 3.2.2): IPv6 in brackets, ASCII."""
+        host = f"[{self.host}]" if ":" in self.host else self.host.encode("idna").decode()
+        return f"{host}:{self.port}"
+
     def __str__(self) -> str:
         """Read as a URL."""
-        return f"{self.scheme}://{self.host}:{self.port}"
+        return f"{self.scheme}://{self.authority}"
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from bench.arrivals import upper_bounds
@@ -11,6 +12,8 @@ from bench.quality import is_valid_json
 from bench.sse import Answer, read_answer
 from bench.transport import error_message
 from bundle.records import Outcome, Record
+
+_AN_ERROR = re.compile(rb'"error"\s*:\s*(?!null\b)[^\s]')  # a server may write `"error": null` into every chunk
 
 
 class Sent(NamedTuple):
@@ -28,7 +31,7 @@ def failed_at_first_sight(exchange: Exchange) -> bool:
     if exchange.error_kind == "client":
         return False
     refused = exchange.status != 200 or exchange.error_kind not in ("", "cancelled")
-    return refused or any(b'"error"' in data for _, data in exchange.wire)
+    return refused or any(b'"error"' in data and _AN_ERROR.search(data) for _, data in exchange.wire)
 
 
 def record_of(sent: Sent, t0: float, schema: dict[str, Any] | None = None) -> tuple[Record, str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bench.dialects import read_labels
 from bench.outcome import judge
 from bench.prompts import Counter, Prompt, PromptMaker, Vocabulary, learn_vocabulary
-from bench.sse import Answer, read_answer
+from bench.sse import Answer, read_answer, token_count
 from bench.target import Target
 from bench.telemetry import fetch_page
 from bench.transport import error_message, fetch_json, request_bytes
@@ -113,10 +113,13 @@ async def _counter(target: Target, local: Callable[[str], int] | None) -> Counte
             raise ServerError(f"a chat request was answered {exchange.status}: {error_message(exchange)}",
                               where=str(target.pool.origin))  # fmt: skip
         try:
-            return int(json.loads(exchange.body)["usage"]["prompt_tokens"])
+            counted = token_count(json.loads(exchange.body)["usage"]["prompt_tokens"])
         except (ValueError, KeyError, TypeError, RecursionError):
+            counted = None
+        if counted is None:
             raise ServerError("the server does not count prompt tokens in usage.", where=str(target.pool.origin),
-                              fix="Lengths cannot be set on it.") from None  # fmt: skip
+                              fix="Lengths cannot be set on it.")  # fmt: skip
+        return counted
 
     async def by_messages(text: str) -> int | None:
         body = {"model": target.model, "messages": [{"role": "user", "content": text}], "add_generation_prompt": True}

@@ -17,6 +17,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _ONE_EVENT = re.compile(rb"data: ?([^\r\n]*)\n\n")
 _read_json = json.JSONDecoder().raw_decode  # json.loads looks for white space at both ends first
 _TEXT_FIELDS = ("content", "reasoning", "reasoning_content", "text")
+LARGEST_COUNT = 2**31 - 1  # of tokens, that a record holds
 
 
 class Event(NamedTuple):
@@ -139,6 +140,8 @@ class AnswerBuilder:
         if event.data == DONE:
             self._done = True
             return
+        if not event.data.strip():  # a heartbeat that says nothing
+            return
         payload = _json_in(event.data)
         if not isinstance(payload, dict):
             self._malformed = self._malformed or f"an event is not a JSON object: {event.data[:80]!r}"
@@ -151,26 +154,26 @@ class AnswerBuilder:
         usage = payload.get("usage")
         if isinstance(usage, dict):  # rule: the last usage counts, never a sum, wherever it stands
             self._usage = usage
-        total = _whole_number(usage.get("completion_tokens")) if isinstance(usage, dict) else None
+        total = token_count(usage.get("completion_tokens")) if isinstance(usage, dict) else None
         for choice in payload.get("choices") or ():  # rule: the usage chunk may have no choices
             if isinstance(choice, dict):
                 self._take_choice(event.t, choice, total)
 
     def answer(self) -> Answer:
         """What is known so far."""
-        output = _whole_number(self._usage.get("completion_tokens"))
+        output = token_count(self._usage.get("completion_tokens"))
         details = self._usage.get("prompt_tokens_details")
         return Answer(
             chunks=self._chunks(output),
-            prompt_tokens=_whole_number(self._usage.get("prompt_tokens")),
+            prompt_tokens=token_count(self._usage.get("prompt_tokens")),
             output_tokens=output,
-            cached_tokens=_whole_number(details.get("cached_tokens")) if isinstance(details, dict) else None,
-            finish_reason=self._finish_reason,
-            error=self._error,
+            cached_tokens=token_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+            finish_reason=storable(self._finish_reason),
+            error=storable(self._error),
             malformed=self._malformed,
             done=self._done,
             timings=self._timings,
-            text="".join(self._text),
+            text=storable("".join(self._text)),
         )
 
     def _take_choice(self, t: float, choice: dict[str, Any], total: int | None) -> None:
@@ -235,8 +238,15 @@ def _json_in(text: str) -> Any:
             return None
 
 
-def _whole_number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def token_count(value: Any) -> int | None:
+    """A count of tokens as usage states it; None for anything that cannot be one."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value <= LARGEST_COUNT else None
+
+
+def storable(text: str) -> str:
+    """A text without half surrogate pairs: JSON can spell them, UTF-8, and so every file of ours, cannot hold them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _error_text(payload: dict[str, Any]) -> str:

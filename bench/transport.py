@@ -24,6 +24,7 @@ from bench.arrivals import Arrivals, ask_for_stamps
 from bench.connection import Connection, Tls
 from bench.exchange import Exchange, Origin
 from bench.readiness import Readiness
+from bench.sse import storable
 from planner.errors import FliplineError, NotAllowed, ServerError
 
 Clock = Callable[[], float]
@@ -252,7 +253,7 @@ def _proxy_in(headers: dict[str, str]) -> str:
 def request_bytes(origin: Origin, method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
     """An HTTP/1.1 request with a JSON body."""
     payload = b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    head = f"{method} {path} HTTP/1.1\r\nHost: {origin.host}:{origin.port}\r\nUser-Agent: flipline-bench\r\n"
+    head = f"{method} {path} HTTP/1.1\r\nHost: {origin.authority}\r\nUser-Agent: flipline-bench\r\n"
     if body is not None:
         head += "Content-Type: application/json\r\nAccept: text/event-stream, application/json\r\n"
         head += f"Content-Length: {len(payload)}\r\n"
@@ -269,7 +270,7 @@ async def fetch_json(pool: Pool, method: str, path: str, body: dict[str, Any] | 
         found = json.loads(exchange.body)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return json.loads(storable(json.dumps(found, ensure_ascii=False))) if isinstance(found, dict) else None
 
 
 def error_message(exchange: Exchange) -> str:
@@ -282,4 +283,4 @@ def error_message(exchange: Exchange) -> str:
     except (ValueError, RecursionError):
         text = body.decode("utf-8", "replace")
     asked = exchange.headers.get("retry-after", "")
-    return " ".join(str(text).split())[:300] + (f" (Retry-After: {asked[:40]})" if asked else "")
+    return " ".join(storable(str(text)).split())[:300] + (f" (Retry-After: {asked[:40]})" if asked else "")

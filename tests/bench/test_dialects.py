@@ -68,6 +68,26 @@ def test_an_empty_page_gives_nothing_and_never_zero() -> None:
     assert read_series("vllm:prompt_tokens_total NaNsense\n", "vllm:prompt_tokens_total") is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'a:b{x="1"} 3 1700000000000',  # a time in ms may follow the value (Prometheus text format 0.0.4)
+        "a:b 3 1700000000000",
+        "a:b\t3",
+        'a:b{x="a } 7 b",y="\\"} 9"} 3',
+    ],
+)
+def test_the_value_of_a_sample_is_what_follows_its_labels(line: str) -> None:
+    assert read_series(f"# TYPE a:b gauge\n{line}\n", "a:b") == 3
+
+
+@pytest.mark.parametrize("blocks", ["²", "-4", "9" * 30, ""])
+def test_a_kv_capacity_that_no_cache_has_is_none(blocks: str) -> None:
+    page = f'vllm:cache_config_info{{kv_cache_size_tokens="{blocks}"}} 1.0\n'
+    assert dialect("vllm").kv_capacity("", page) is None
+    assert dialect("sglang").kv_capacity("", "sglang:max_total_num_tokens 1e300\n") is None
+
+
 def test_kv_capacity_comes_from_the_log_or_from_the_page() -> None:
     vllm = dialect("vllm")
     line = "CPU KV cache size: 5,120 tokens, Maximum concurrency for 2,048 tokens per request: 2.50x"

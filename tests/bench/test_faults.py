@@ -320,6 +320,13 @@ def test_a_stale_connection_is_opened_again_its_time_is_in_ttft_and_the_run_says
     assert ttft.valid and "of the requests had to open a new connection" in ttft.note
 
 
+def test_usage_that_counts_more_than_a_record_holds_loses_no_run(tmp_path: Path) -> None:
+    run_answered(lambda body: ["w "] * 6, tmp_path / "out", tmp_path, points=[point(warmup_requests=0)],
+                 counted=lambda pieces: 5_000_000_000)  # fmt: skip
+    found = evidence(tmp_path / "out" / "emu-A-start1")
+    assert spoiled(found, "usage-missing") == {"output_tok_s"}  # speeds per user are not even computed
+
+
 def test_usage_that_counts_fewer_tokens_than_chunks_came_is_a_lie(tmp_path: Path) -> None:
     mine = point("mine", output_tokens=8, warmup_requests=0)
     run_answered(lambda body: ["w "] * 8, tmp_path / "out", tmp_path, points=[mine], counted=lambda pieces: 4)

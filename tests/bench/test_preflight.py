@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
+import pytest
+
 from bench.dialects import dialect
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings, count_tokens
@@ -10,7 +15,9 @@ from bench.exchange import Exchange, Origin
 from bench.preflight import Preflight, preflight
 from bench.target import Target
 from bench.transport import Pool
+from planner.errors import ServerError
 from planner.poc import Launch
+from tests.bench.answering import AnsweringServer
 from tests.bench.helpers import FAST, with_emulator
 
 
@@ -77,3 +84,43 @@ def test_a_prompt_shorter_than_the_template_is_said() -> None:
     assert any(
         f.startswith("template: the shortest prompt has 5 tokens, more than the 3 asked for") for f in found.findings
     )
+
+
+class Telling(AnsweringServer):
+    """States a model's root and counts prompt tokens as it is told to, in JSON."""
+
+    def __init__(self, root: str, prompt_tokens: str) -> None:
+        super().__init__(lambda body: ["w "] * body["max_tokens"])
+        self._root, self._prompt_tokens = root, prompt_tokens
+
+    def _response(self, path: str, body: dict[str, Any]) -> list[bytes]:
+        told = f'{{"data": [{{"id": "emulated", "root": "{self._root}"}}]}}'
+        if path == "/v1/chat/completions":
+            if body.get("stream") or not self._prompt_tokens:
+                return super()._response(path, body)
+            told = f'{{"usage": {{"prompt_tokens": {self._prompt_tokens}}}}}'
+        return [f"HTTP/1.1 200 OK\r\nContent-Length: {len(told)}\r\n\r\n{told}".encode()]
+
+
+def told_by(telling: Telling) -> Preflight:
+    async def use() -> Preflight:
+        listening = await telling.start()
+        server = Server(Launch(url=f"http://127.0.0.1:{telling.port}"), dialect("openai"), None)
+        pool = Pool(server.origin)
+        try:
+            return await preflight(Target(pool, dialect("openai"), server, "emulated", {}, 5.0), 50)
+        finally:
+            pool.close()
+            listening.close()
+
+    return asyncio.run(use())
+
+
+@pytest.mark.parametrize("prompt_tokens", ["1e999", "-5", "5000000000", "12.5", '"12"', "null"])
+def test_a_prompt_count_that_cannot_be_is_no_count(prompt_tokens: str) -> None:
+    with pytest.raises(ServerError, match="does not count prompt tokens in usage"):
+        told_by(Telling("here", prompt_tokens))
+
+
+def test_what_a_server_says_of_itself_fits_into_a_manifest() -> None:
+    assert told_by(Telling("half \\ud800 a pair", "")).settings["root"] == "half ? a pair"

@@ -68,6 +68,24 @@ def test_reasoning_is_a_token_that_the_reader_does_not_see(field: str) -> None:
     assert [(c.t, c.visible) for c in answer.chunks] == [(2.0, False), (3.0, True)]
 
 
+@pytest.mark.parametrize("beat", [b"data:\n\n", b"data: \r\n\r\n", b": ping\n\n"])
+def test_a_heartbeat_without_data_says_nothing(beat: bytes) -> None:
+    answer = answer_of(ROLE, beat, chunk({"content": "a"}), beat, FINISH, usage_chunk(1), DONE)
+    assert (times(answer), answer.malformed) == ([3.0], "")
+
+
+@pytest.mark.parametrize("said", [-1, 2**31, 5 * 10**9, 6.0, "6", True, None])
+def test_a_count_that_no_answer_can_have_is_none(said: object) -> None:
+    told = b"data: " + json.dumps({"choices": [], "usage": {"completion_tokens": said}}).encode() + b"\n\n"
+    assert answer_of(chunk({"content": "a"}), FINISH, told, DONE).output_tokens is None
+
+
+def test_half_a_surrogate_pair_which_json_can_spell_and_no_file_can_hold_is_replaced() -> None:
+    half = rb'data: {"choices": [{"delta": {"content": "a\ud800"}, "finish_reason": "stop\udfff"}]}' + b"\n\n"
+    answer = answer_of(half, rb'data: {"error": {"message": "bad \ud83d here"}}' + b"\n\n", DONE)
+    assert (answer.text, answer.finish_reason, answer.error) == ("a?", "stop?", "bad ? here")
+
+
 def test_a_tool_call_is_a_token() -> None:
     call = {"tool_calls": [{"index": 0, "function": {"arguments": "{"}}]}
     assert times(answer_of(ROLE, chunk(call), FINISH, DONE)) == [2.0]
