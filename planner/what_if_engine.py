@@ -176,6 +176,8 @@ class Enough(Frozen):
     def sentence(self) -> str:
         """When this engine is enough, in one sentence."""
         name, promise = self.engine_name, f"{self.promise_tok_s:g} tok/s"
+        if not self.by_memory:
+            return f"{name} is never enough on one unit: not one request of that length fits its memory ({self.form})."
         if not self.up_to:
             return f"{name} is never enough on one unit: by the planning value no user gets {promise} ({self.form})."
         limit = f"the planning value keeps {promise} each" if self.by_speed <= self.by_memory else "its KV memory lasts"

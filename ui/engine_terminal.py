@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from planner.condition_line import format_condition
@@ -26,15 +27,15 @@ def print_score(scored: Score, found: WhatIf, asked: tuple[Proposal, ...]) -> No
     table("Engines", ("engine", "of 100", "role", "sure of", "unknown", "not measured"), rows)
     for c in scored.candidates:
         say(f"{c.engine_name}: {with_names(c.advice.reason)}")
-    table("Gates", ("engine", "gate", "state", "reason"), [
+    _table("Gates", ("engine", "gate", "state", "reason"), [
         (c.engine_name, g.gate, g.state, g.reason) for c in scored.candidates for g in c.gates if g.state != "pass"
-    ])  # fmt: skip
+    ], "Every engine passes every gate.")  # fmt: skip
     _contributions(scored)
     _flips(scored, names)
     _what_if(found, names)
-    table("Proposals for the plan", ("id", "why", "asks"), [
+    _table("Proposals for the plan", ("id", "why", "asks"), [
         (p.id, p.why, "\n".join(format_condition(c) for c in p.hypothesis.conditions)) for p in asked
-    ])  # fmt: skip
+    ], "The score asks for no hypothesis of its own.")  # fmt: skip
     for r in rereads(scored):
         say(f"Read again: {r.sentence}")
 
@@ -75,22 +76,33 @@ def _points(p: Contribution) -> str:
 
 def _flips(scored: Score, names: dict[str, str]) -> None:
     flips = [
-        (criterion_name(f.criterion), f"{f.weight:.2f}", f"{f.below.to} below {f.below.at:.2f}" if f.below else "",
-         f"{f.above.to} above {f.above.at:.2f}" if f.above else "")
+        (criterion_name(f.criterion), f"{f.weight:.2f}",
+         f"{names[f.below.to]} below {f.below.at:.2f}" if f.below else "",
+         f"{names[f.above.to]} above {f.above.at:.2f}" if f.above else "")
         for f in scored.flip_weights if f.nearest
     ]  # fmt: skip
-    table("Weights that would name another winner", ("criterion", "weight", "wins instead", "or"), flips)
-    table("Ratings of which one step would", ("engine", "criterion", "rated", "if it were", "then wins"), [
-        (names[f.engine], f.criterion, "?" if f.rating is None else f.rating, f.becomes, names[f.winner])
+    _table("Weights that would name another winner", ("criterion", "weight", "wins instead", "or"), flips,
+           "No weight from 0 to 1 names another winner.")  # fmt: skip
+    _table("Ratings of which one step would", ("engine", "criterion", "rated", "if it were", "then wins"), [
+        (names[f.engine], criterion_name(f.criterion), "?" if f.rating is None else f.rating, f.becomes,
+         names[f.winner])
         for f in scored.rating_flips
-    ])  # fmt: skip
+    ], "No single step of one rating changes the winner.")  # fmt: skip
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[object, ...]], none: str) -> None:
+    """A table, or what its absence means."""
+    if rows:
+        table(title, columns, rows)
+    else:
+        say(none)
 
 
 def _what_if(found: WhatIf, names: dict[str, str]) -> None:
     for e in found.enough[:1]:
         say(f"When is {e.engine_name}, the simplest, enough? {e.sentence}")
         for gap in e.gaps:
-            say(f"  lacks {gap}")
+            say(with_names(f"  lacks {gap}"))
     say(f"First by peak users: {_strip(found.users, names)}.")
     say(f"First by shared prefix: {_strip(found.shared_prefix, names)}.")
     table("If a requirement were another", ("what if", "comes first"), [
