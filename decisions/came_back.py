@@ -26,6 +26,7 @@ from decisions.markdown import to_markdown
 from decisions.record import Adr, AdrText, Status
 from planner.errors import InputError
 from planner.faults import first_fault
+from planner.printable import printable
 
 # Fields that follow from runs and other records; a hand cannot set them.
 _NOT_BY_HAND = {"evidence": "figures come from bundles", "snapshots": "they are stored bytes",
@@ -54,10 +55,11 @@ def came_back(
     exported = to_markdown(base, warnings=warnings_of(file), language=language)
     mine = read_madr(exported)
     edited = text_of(file, where).text.model_copy(update={"conditions": _conditions(file, mine, base, where)})
-    said = _new_comments(file, base)
+    comments = _comments(file, base)
     changed = tuple(name for name in AdrText.model_fields if getattr(edited, name) != getattr(base, name))
     asked = _Asked(base, now, edited, at, author, reason)
-    edits = (*asked.edits(changed), *asked.comments(said))
+    edits = (*asked.edits(changed), *asked.comments(comments.new))
+    asked.refused += [f"a comment stays as it was written: {_few(x.split())}." for x in comments.gone]
     refused = (*_refused_in_block(file, mine), *asked.refused, *_not_understood(file, base, edited, language))
     shown = "\n".join(unified_diff(_shown(exported), _shown(text), "exported", where, n=1, lineterm=""))
     return CameBack((), refused, shown) if refused else CameBack(edits, (), shown)
@@ -85,8 +87,14 @@ class _Asked:
 
     def comments(self, said: Iterable[str]) -> tuple[Edit, ...]:
         """Comments that the record does not have yet."""
-        known = {c.text for c in self.now.comments}
-        return tuple(Commented(**self.common, text=words) for words in said if words not in known)
+        since = Counter(_bare(c.text) for c in self.now.comments[len(self.base.comments) :])
+        asked = []
+        for words in said:
+            if since[_bare(words)] > 0:
+                since[_bare(words)] -= 1
+            else:
+                asked.append(Commented(**self.common, text=words))
+        return tuple(asked)
 
     def _amended(self, names: list[str]) -> tuple[Edit, ...]:
         for name in names:
@@ -179,16 +187,27 @@ def _id_of(line: str, base: Adr, i: int) -> str:
     return short if short not in taken else f"{short}-{i + 1}"
 
 
-def _new_comments(file: MadrFile, base: Adr) -> tuple[str, ...]:
-    """Comments that a hand wrote, in their order."""
-    known = Counter((c.author, " ".join(c.text.split())) for c in base.comments)
-    found = []
+class _Comments(NamedTuple):
+    """Comments that a hand wrote, in their order, and those of the record that it changed or took out."""
+
+    new: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+def _comments(file: MadrFile, base: Adr) -> _Comments:
+    left = Counter((_bare(c.author), _bare(c.text)) for c in base.comments)
+    new = []
     for who, _, words in comments_of(file):
-        if known[who, words] > 0:
-            known[who, words] -= 1
+        if left[_bare(who), _bare(words)] > 0:
+            left[_bare(who), _bare(words)] -= 1
         else:
-            found.append(f"{who}: {words}" if who else words)
-    return tuple(found)
+            new.append(f"{who}: {words}" if who else words)
+    return _Comments(tuple(new), tuple(f"{who}: {words}" for who, words in left.elements()))
+
+
+def _bare(words: str) -> str:
+    """Words as a file can hold them at all, however its lines are broken."""
+    return " ".join(printable(words).split())
 
 
 def _refused_in_block(file: MadrFile, mine: MadrFile) -> Iterator[str]:

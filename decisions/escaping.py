@@ -42,6 +42,12 @@ def block(text: str, otherwise: str = "") -> Safe:
     return Safe(written or otherwise)
 
 
+def entry(text: str) -> Safe:
+    """Literal text in an entry of a list: lines stay lines (hard breaks, CommonMark 6.7), paragraphs stay apart."""
+    paragraphs = re.split(r"\n\s*\n", printable(text).strip())
+    return Safe("\n\n  ".join("\\\n  ".join(filter(None, map(inline, p.split("\n")))) for p in paragraphs))
+
+
 def clause(text: str) -> Safe:
     """One line without its full stop, to stand inside a sentence."""
     return Safe(inline(text).rstrip(".。 ") or "no reason was written down")

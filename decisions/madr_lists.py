@@ -43,6 +43,35 @@ def bullets(markdown: str) -> tuple[tuple[str, ...], str]:
     return tuple(found), "\n".join(rest).strip("\n")
 
 
+def spoken(markdown: str) -> tuple[str, ...]:
+    """What people said, an entry or a paragraph each: a hard break is a line of it, what is indented belongs to it."""
+    said: list[str] = []
+    inside = gap = False
+    for line in markdown.split("\n"):
+        belongs = inside and line.startswith(("  ", "\t"))
+        entry = None if belongs else _BULLET.match(line)
+        if not line.strip():
+            gap = True
+            continue
+        if entry or not said or (gap and not belongs):
+            said.append((entry["words"] if entry else line).lstrip())
+            inside = entry is not None
+        else:
+            above, broken = _unbroken(said[-1])
+            nested = bullet_of(line.strip()) is not None
+            between = "\n" if broken or nested else " "
+            said[-1] = f"{said[-1].rstrip()}\n\n{line.lstrip()}" if gap else f"{above}{between}{line.lstrip()}"
+        gap = False
+    return tuple(x for words in said if (x := words.rstrip()))
+
+
+def _unbroken(line: str) -> tuple[str, bool]:
+    """A line without its hard break, and whether it had one: a backslash that none escapes, or two blanks."""
+    bare = line.rstrip()
+    escaping = (len(bare) - len(bare.rstrip("\\"))) % 2 == 1
+    return (bare[:-1], True) if escaping and bare == line else (bare, line.endswith("  "))
+
+
 def targets(markdown: str, verb: re.Pattern[str]) -> tuple[str, ...]:
     """Files and numbers that lines with the verb name, behind it."""
     told = ((line, m.end()) for line in markdown.split("\n") if (m := verb.search(line)))

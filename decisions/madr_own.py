@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from decisions.escaping import unescaped
 from decisions.flip_condition import FlipCondition
-from decisions.madr_lists import bullets, day_of
+from decisions.madr_lists import bullets, day_of, spoken
 from decisions.madr_reader import MadrFile, Part
 from decisions.madr_words import WORDS, Language, Words, part_of
-from decisions.record import AdrText, Consequences, Section
+from decisions.record import Adr, AdrText, Consequences, Section
 from planner.errors import InputError
 from planner.faults import first_fault
 from planner.frozen import sha256_of
@@ -38,7 +39,8 @@ SIDES = (("good", "pros"), ("neutral", "neutral"), ("bad", "cons"))
 _CELL = re.compile(r"(?<!\\)\|")
 _INPUT = re.compile(r"^(?P<name>.*?) = (?P<value>.*?) \((?P<source>.*)\)$")
 _EVIDENCE = re.compile(r"^[a-z-]+: (?P<says>.*?)(?: \(\S+ `[0-9a-f]{12}`\))?$")
-_COMMENT = re.compile(r"^(?P<who>.+?), (?P<day>\d{4}-\d{2}-\d{2}): (?P<words>.*)$")
+_COMMENT = re.compile(r"^(?P<who>.+?), (?P<day>\d{4}-\d{2}-\d{2}): (?P<words>(?s:.*))$")
+_AS_WRITTEN = TypeAdapter(tuple[tuple[str, date, str], ...])
 
 
 def own_fields(file: MadrFile) -> dict[str, Any]:
@@ -61,9 +63,11 @@ def _must_be_in_shape(machine: Mapping[str, Any]) -> None:
             raise InputError(wrong, fix="Compare with another exported file.")
 
 
-def exact_block(text: AdrText, file: MadrFile) -> str:
-    """What the block of `file` has to keep of the text that it was written from; empty where the prose says it all."""
-    read, written = _validated(prose_fields(file)), text.model_dump(mode="json")
+def exact_block(adr: Adr, file: MadrFile) -> str:
+    """What the block of `file` has to keep of the ADR that it was written from; empty where the prose says it all."""
+    said = [[c.author, f"{c.at:%Y-%m-%d}", c.text] for c in adr.comments]
+    read = {**_validated(prose_fields(file)), "comments": _comments(file)}
+    written = {**adr.text.model_dump(mode="json"), "comments": said}
     lost = {name: {"is": value, "reads": sha256_of(read.get(name))}
             for name, value in written.items() if read.get(name) != value}  # fmt: skip
     return json.dumps(lost, sort_keys=True) if lost else ""  # ASCII, so that nothing in it can end a line
@@ -120,11 +124,20 @@ def named_parts(file: MadrFile) -> Iterator[tuple[str, Part]]:
 
 
 def comments_of(file: MadrFile) -> tuple[tuple[str, date | None, str], ...]:
-    """Comments as the prose tells them: author and day, empty where a hand wrote none, and the words."""
-    listed, rest = bullets(dict(named_parts(file)).get("comments", _NOTHING).markdown)
-    lines = [unescaped(x) for x in (*listed, *filter(None, (" ".join(p.split()) for p in rest.split("\n\n"))))]
-    told = [(_COMMENT.match(x), x) for x in lines]
-    return tuple((m["who"], day_of(m["day"]), m["words"]) if m else ("", None, x) for m, x in told)
+    """Comments as they were written: author and day, empty where a hand wrote none, and the words."""
+    read = _comments(file)
+    told = _exact(file.machine or {}).get("comments", {})
+    if told.get("reads") == sha256_of(read):
+        with suppress(ValidationError):
+            return _AS_WRITTEN.validate_python(told["is"])
+    return tuple((who, day_of(day), words) for who, day, words in read)
+
+
+def _comments(file: MadrFile) -> list[list[str]]:
+    """Comments as the prose tells them."""
+    lines = map(unescaped, spoken(dict(named_parts(file)).get("comments", _NOTHING).markdown))
+    told = ((_COMMENT.match(x), x) for x in lines)
+    return [[m["who"], m["day"], m["words"]] if m else ["", "", x] for m, x in told]
 
 
 def accepted_of(file: MadrFile) -> tuple[str, date | None]:

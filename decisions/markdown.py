@@ -69,8 +69,8 @@ def _environment() -> Environment:
         lstrip_blocks=True, keep_trailing_newline=True, autoescape=False, finalize=escaping.inline,
     )  # fmt: skip
     environment.filters |= {
-        "block": escaping.block, "clause": escaping.clause, "code": escaping.code, "quoted": escaping.quoted,
-        "link": _link, "safe": escaping.Safe,
+        "block": escaping.block, "clause": escaping.clause, "code": escaping.code, "entry": escaping.entry,
+        "quoted": escaping.quoted, "link": _link, "safe": escaping.Safe,
     }  # fmt: skip
     return environment
 
@@ -119,7 +119,7 @@ def to_markdown(
         whole = whole.replace(mark, _contained(part.markdown))
     fields = _machine(adr, verdicts, head, context)
     read = read_madr(whole.replace(marks[-1], _yaml(fields)))
-    exact = exact_block(adr.text, read)
+    exact = exact_block(adr, read)
     return sealed(whole.replace(marks[-1], _yaml(fields | ({"exact": exact} if exact else {}))))
 
 

@@ -124,6 +124,44 @@ def test_what_is_in_the_record_already_is_not_asked_for_again():
     assert back(ACCEPTED, "2027-03-01", "2027-04-01", now=apply(ACCEPTED, moved)).edits == ()
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("* One line\n  of an editor that wraps.", ["One line of an editor that wraps."]),
+        ("* One line.\\\n  Another.", ["One line.\nAnother."]),
+        ("* One line.  \n  Another.\n* Yes.", ["One line.\nAnother.", "Yes."]),
+        ("* No break \\\\\n  of a line.", ["No break \\ of a line."]),
+        ("* One paragraph.\n\n  Another.\n\n* Yes.", ["One paragraph.\n\nAnother.", "Yes."]),
+        ("* Two reasons:\n  - cost\n  - noise", ["Two reasons:\n- cost\n- noise"]),
+        ("Out of any list.\nWrapped.\n\nAnd once more.", ["Out of any list. Wrapped.", "And once more."]),
+    ],
+)  # fmt: skip
+def test_a_comment_by_hand_has_the_lines_that_markdown_gives_it(written, said):
+    asked = back(ACCEPTED, "### For machines", f"### Comments\n\n{written}\n\n### For machines")
+    assert ([e.text for e in asked.edits], asked.refused) == (said, ())
+
+
+def test_comments_of_the_record_are_known_again_whatever_they_hold_and_none_is_changed_by_hand():
+    said = ("Two  blanks and\nlines.\n\n- x", "a mark \u200f of direction", "+1")
+    base = ACCEPTED
+    for words in said:
+        base = apply(base, Commented(at=NOW, author="Kim", text=words))
+    line = r"* Kim, 2026-09-01: \+1"
+    assert [e.text for e in back(base, line, f"{line}\n* No.").edits] == ["No."]
+    for old, new in ((f"{line}\n", ""), ("blanks and", "tabs and")):
+        asked = back(base, old, new)
+        assert asked.edits == ()
+        assert "a comment stays as it was written: Kim: " in asked.refused[0]
+
+
+def test_two_people_may_say_the_same():
+    approved = apply(ACCEPTED, Commented(at=NOW, author="Lee", text="Yes."))
+    line = "* Lee, 2026-09-01: Yes."
+    (edit,) = back(approved, line, f"{line}\n* Yes.").edits
+    assert (edit.author, edit.text) == ("Kim", "Yes.")
+    assert back(approved, line, f"{line}\n* Yes.", now=apply(approved, edit)).edits == ()
+
+
 def test_the_same_words_said_twice_are_two_comments():
     said = "### Comments\n\n* Yes.\n\n### For machines"
     once = apply(ACCEPTED, Commented(at=NOW, author="Kim", text="Yes."))

@@ -11,10 +11,10 @@ from decisions.madr_reader import read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import status_of
 from decisions.markdown import to_markdown
-from decisions.record import AdrText, Option, Section, Status, draft
+from decisions.record import AdrText, Comment, Option, Section, Status, draft
 from planner.errors import InputError
 from tests.decisions.corpus import MADR_2, MADR_4, NYGARD, SHAPES
-from tests.decisions.made import text
+from tests.decisions.made import NOW, text
 from tests.decisions.test_markdown import NASTY, fired, headings, nortia, with_text
 
 
@@ -168,6 +168,20 @@ def test_any_text_comes_back_letter_by_letter(words, language):
         "options": (*adr.options, Option(title="Y", candidate="b")),
     })  # fmt: skip
     assert text_of(read_madr(to_markdown(odd, language=language))).text == odd.text
+
+
+@settings(max_examples=100)
+@given(st.text(st.sampled_from(NASTY + "ab推🚀\n\r"), min_size=1, max_size=24), st.sampled_from(["en", "ja"]))
+@example("  two  blanks, a\ttab\nand an end \n", "en")
+@example("a\r\nb\u2028c\u200fd", "ja")
+@example(", 2026-01-01: x\ny, 2026-01-01: z", "en")
+@example(" ", "en")
+def test_comments_come_back_letter_by_letter(words, language):
+    said = tuple(
+        Comment(at=NOW, author=who, text=x) for who, x in (("Kim", words), (f"a {words}", "Yes."), ("Kim", words))
+    )
+    markdown = to_markdown(nortia().model_copy(update={"comments": said}), language=language)
+    assert text_of(read_madr(markdown)).comments == tuple((c.author, NOW.date(), c.text) for c in said)
 
 
 @pytest.mark.parametrize("title", ["推" * 300, "🚀🎉", "x" * 300, "<script>alert(1)</script>", "a | b `c` [d](e)"])

@@ -281,6 +281,38 @@ def test_an_independent_reader_loses_nothing():
     assert asked == (list(adr.people.decided), list(adr.people.consulted), list(adr.tags))
 
 
+def list_as_read(markdown: str, heading: str) -> list[str]:
+    """What a Markdown parser makes of the entries under a heading: line breaks and paragraphs as lines."""
+    tokens = READER.parse(body(markdown).partition(f"### {heading}\n")[2].partition("\n### ")[0])
+    entries: list[list[str]] = []
+    for token in tokens:
+        if token.type == "list_item_open":
+            entries.append([])
+        elif token.type == "inline":
+            entries[-1].append("".join("\n" if c.type == "hardbreak" else c.content for c in token.children or ()))
+    return ["\n\n".join(paragraphs) for paragraphs in entries]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "First line.\nSecond line.",
+        "One paragraph.\n\nAnother,\nof two lines.",
+        "- a list\n- that is none\n1. nor this",
+        "## no heading\n---\n===\n```\n> no quotation\n| a | b |",
+        "ends with a backslash\\\nand \\\\\ntwo",
+        "<!-- open\n<b>\n<<<<<<< HEAD",
+        "Kim, 2026-01-01: is no other comment\nLee, 2026-01-02: neither",
+        "日本語の一行目\n二行目",
+    ],
+)
+def test_the_lines_of_a_comment_stay_lines(words):
+    said = (Comment(at=NOW, author="Kim", text=words), Comment(at=NOW, author="Lee", text="Seen."))
+    markdown = to_markdown(nortia().model_copy(update={"comments": said}))
+    assert list_as_read(markdown, "Comments") == [f"Kim, 2026-09-01: {words}", "Lee, 2026-09-01: Seen."]
+    assert "exact:" not in markdown
+
+
 @pytest.mark.parametrize(
     ("line", "decided", "points", "levels"),
     [

@@ -110,13 +110,15 @@ def test_what_was_exported_comes_into_an_empty_log_and_out_again_the_same(shippe
     (tmp_path / "other").mkdir()
     ws = opened(tmp_path / "other")
     old = accepted(shipped)
-    comment(shipped, old.id, "Kim", "Seen by *operators*, <b>twice</b>.")
+    comment(shipped, old.id, "Kim", "Seen by *operators*, <b>twice</b>.\nOnce more  on Monday.\n\n- Kim ")
     decide(shipped, superseding(shipped, old))
     paths = export_all(shipped, tmp_path / "out")
     ws.store.cases.add(shipped.store.cases.get(CASE))
     done = import_path(ws, CASE, tmp_path / "out", "Lee")
     assert [a.text for a in done.new] == [shipped.store.adrs.get(a.id).text for a in done.new]
     assert done.broken == ()
+    (said,) = ws.store.adrs.get(old.id).comments
+    assert said.text == "Seen by *operators*, <b>twice</b>.\nOnce more  on Monday.\n\n- Kim "
     assert ws.store.adrs.verify() == ()
     judged = {condition for adr, condition in ws.store.verdicts.latest(done.new[-1].case) if adr == done.new[-1].id}
     assert judged == {c.id for c in done.new[-1].active_conditions}  # at once, with what is known there
