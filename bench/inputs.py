@@ -13,15 +13,16 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.json_schema import check_schema
 from bench.quality import Item, item_of
 from bench.schedule import TraceRow, seeded
+from bench.sse import storable
 from planner.errors import InputError
-from planner.loads import LoadPoint
+from planner.loads import MOST_INPUT_TOKENS, MOST_OUTPUT_TOKENS, LoadPoint
 from planner.poc import Plan
 
 LocalCounter = Callable[[str], int]
@@ -130,8 +131,10 @@ def _json_lines(text: str, where: str) -> Iterator[tuple[dict[str, Any], str]]:
         at = f"{where} line {number}"
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # no JSON, or nested without end, or thousands of digits
             row = None
+        if "\\ud" in line.lower() and storable(told := json.dumps(row, ensure_ascii=False)) != told:
+            raise InputError("holds half a surrogate pair, which is no text.", where=at)
         if not isinstance(row, dict):
             raise InputError("is not a JSON object.", where=at, fix="Write one object a line.")
         yield row, at
@@ -146,8 +149,15 @@ def _milliseconds(text: Any) -> float:
 
 
 def _moment(text: Any) -> float:
-    whole, _, fraction = str(text).strip().removesuffix("Z").partition(".")
-    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}")
+    at = datetime.fromisoformat(str(text).strip())
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _count(value: Any) -> int:
+    """A whole number, as JSON or a column has it; raises ValueError."""
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError(value)
+    return int(value)
 
 
 # Time, prompt and answer column of the trace files that are known: ours, Mooncake's, BurstGPT's, Azure's.
@@ -164,11 +174,7 @@ def read_trace(text: str, *, where: str) -> list[TraceRow]:
 
     Raises InputError with the line when a column is missing, a value is no number, or time runs backwards.
     """
-    if text.lstrip().startswith("{"):
-        rows = list(_json_lines(text, where))
-    else:
-        table = csv.DictReader(io.StringIO(text))
-        rows = [(row, f"{where} line {table.line_num}") for row in table]
+    rows = list(_json_lines(text, where) if text.lstrip()[:1] in ("{", "[") else _csv_rows(text, where))
     if not rows:
         raise InputError("holds no requests.", where=where)
     columns = next(((names, read) for names, read in _COLUMNS if set(names) <= rows[0][0].keys()), None)
@@ -179,16 +185,30 @@ def read_trace(text: str, *, where: str) -> list[TraceRow]:
     for row, at in rows:
         (when, prompt, answer), read = columns
         try:
-            read_row = TraceRow(read(row[when]), int(row[prompt]), int(row[answer]))
+            read_row = TraceRow(read(row[when]), _count(row[prompt]), _count(row[answer]))
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise InputError(f"{when}, {prompt} and {answer} must be numbers.", where=at) from None
+            form = "a moment and two whole numbers" if read is _moment else "a number and two whole numbers"
+            raise InputError(f"{when}, {prompt} and {answer} must be {form}.", where=at) from None
         if not math.isfinite(read_row.at_s) or min(read_row[1:]) < 0:
             raise InputError(f"{when}, {prompt} and {answer} must be numbers from 0 on.", where=at)
+        if read_row.input_tokens > MOST_INPUT_TOKENS or read_row.output_tokens > MOST_OUTPUT_TOKENS:
+            raise InputError(f"a request has at most {MOST_INPUT_TOKENS:,} tokens, an answer {MOST_OUTPUT_TOKENS:,}.",
+                             where=at)  # fmt: skip
         if found and read_row.at_s < found[-1].at_s:
             raise InputError("its time is before that of the row above.", where=at, fix="Sort the trace by time.")
         found.append(read_row)
     begin = found[0].at_s
     return [row._replace(at_s=row.at_s - begin) for row in found if min(row[1:]) > 0]
+
+
+def _csv_rows(text: str, where: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each row of a CSV text, with its place for an error."""
+    table = csv.DictReader(io.StringIO(text))
+    try:
+        for row in table:
+            yield row, f"{where} line {table.line_num}"
+    except csv.Error as e:
+        raise InputError(f"is not CSV: {e}.", where=f"{where} line {table.line_num + 1}") from None
 
 
 def local_counter(folder: Path) -> LocalCounter:

@@ -25,6 +25,7 @@ AMOUNT: dict[Shape, tuple[str, ...]] = {
 }
 _AMOUNTS = tuple(dict.fromkeys(name for names in AMOUNT.values() for name in names))
 FILES = ("trace_file", "quality_file", "prompts_file")
+MOST_INPUT_TOKENS, MOST_OUTPUT_TOKENS = 2_000_000, 1_000_000
 # Fields that came later: a hash counts them only where they are stated, so that older points keep theirs.
 _LATER = ("rate_to_per_s", "ramp_s", "aggressors", "aggressor_at_s", "aggressor_input_tokens",
           "aggressor_output_tokens", "json_schema", "pair_of", *FILES, "file_sha256")  # fmt: skip
@@ -48,8 +49,8 @@ class LoadPoint(Frozen):
     rate_per_s: float | None = Field(default=None, gt=0, le=100_000)
     arrival: Arrival = "poisson"
     burstiness: float = Field(default=1.0, gt=0)
-    input_tokens: int = Field(ge=1, le=2_000_000)
-    output_tokens: int = Field(ge=1, le=1_000_000)
+    input_tokens: int = Field(ge=1, le=MOST_INPUT_TOKENS)
+    output_tokens: int = Field(ge=1, le=MOST_OUTPUT_TOKENS)
     shared_prefix: float = Field(default=0.0, ge=0, le=1)
     requests: int = Field(default=16, ge=1, le=1_000_000)
     warmup_requests: int = Field(default=2, ge=0, le=10_000)
@@ -57,8 +58,8 @@ class LoadPoint(Frozen):
     ramp_s: float | None = Field(default=None, gt=0, le=1_000_000)
     aggressors: int | None = Field(default=None, ge=1, le=10_000)
     aggressor_at_s: float | None = Field(default=None, ge=0, le=1_000_000)
-    aggressor_input_tokens: int | None = Field(default=None, ge=1, le=2_000_000)
-    aggressor_output_tokens: int = Field(default=16, ge=1, le=1_000_000)
+    aggressor_input_tokens: int | None = Field(default=None, ge=1, le=MOST_INPUT_TOKENS)
+    aggressor_output_tokens: int = Field(default=16, ge=1, le=MOST_OUTPUT_TOKENS)
     trace_file: str | None = Field(default=None, min_length=1)
     quality_file: str | None = Field(default=None, min_length=1)
     prompts_file: str | None = Field(default=None, min_length=1)

@@ -86,7 +86,7 @@ def test_a_trace_is_replayed_with_its_times_and_lengths(tmp_path: Path) -> None:
 def test_long_prompts_come_amid_the_victims_and_their_gaps_are_parted(tmp_path: Path) -> None:
     fight = point("fight", shape="interference", in_flight=2, requests=6, output_tokens=30, aggressors=3,
                   aggressor_at_s=0.15, aggressor_input_tokens=200, aggressor_output_tokens=4)  # fmt: skip
-    _, records = only_bundle(run_attached(Settings(ttft_ms=20, itl_ms=5), tmp_path, points=[fight]))
+    manifest, records = only_bundle(run_attached(Settings(ttft_ms=20, itl_ms=5), tmp_path, points=[fight]))
     aggressors, victims = cohort(records, "aggressor"), cohort(records, "victim")
     assert [(r.prompt_tokens, r.output_tokens) for r in aggressors] == [(200, 4)] * 3
     assert all(r.scheduled_s == pytest.approx(0.15) for r in aggressors)
@@ -95,7 +95,9 @@ def test_long_prompts_come_amid_the_victims_and_their_gaps_are_parted(tmp_path: 
     begin = min(r.dispatched_s or 0.0 for r in aggressors)
     end = max(r.end_s or 0.0 for r in aggressors)
     all_gaps = [(g.end_s - g.ms / 1000, g.end_s) for r in victims for g in gaps(r)]
-    assert of(found, "itl_quiet_ms", "p50").n == sum(b <= begin for _, b in all_gaps) > 0
+    quiet = sum(b <= begin for _, b in all_gaps)
+    assert [e.n for e in found if (e.metric, e.statistic) == ("itl_quiet_ms", "p50")] == ([quiet] if quiet else [])
+    assert quiet or manifest.repeats[0].loop_stalled_share > 0.05  # this machine stood still from the first moment on
     assert of(found, "itl_disturbed_ms", "p50").n == sum(b > begin and a < end for a, b in all_gaps) > 0
 
 
@@ -165,10 +167,17 @@ def test_a_repeat_asks_the_same_behind_another_nonce(tmp_path: Path) -> None:
         ("day.csv", f"{HEAD}0,1,1\n", {}, "holds 1 requests, and the point needs 6"),
         ("day.csv", "a,b\n1,2\n", {}, "has no columns for time, prompt and answer"),
         ("day.csv", "", {}, "holds no requests"),
-        ("day.csv", f"{HEAD}0,x,1\n", {}, "line 2: t_s, input_tokens and output_tokens must be numbers"),
+        ("day.csv", f"{HEAD}0,x,1\n", {}, "line 2: t_s, input_tokens and output_tokens must be a number and two"),
         ("day.csv", f"{HEAD}nan,1,1\n", {}, "must be numbers from 0 on"),
         ("day.csv", f"{HEAD}5,1,1\n4,1,1\n", {}, "line 3: its time is before"),
         ("day.jsonl", '{"t_s": 0}\nnonsense\n', {}, "line 2: is not a JSON object"),
+        ("day.jsonl", f'{{"t_s": {"1" * 5000}}}', {}, "line 1: is not a JSON object"),  # Python reads 4,300 digits
+        ("day.json", '[{"t_s": 0, "input_tokens": 1, "output_tokens": 1}]', {}, "line 1: is not .* Write one object"),
+        ("day.jsonl", '{"t_s": 0, "input_tokens": 1.5, "output_tokens": 1}', {}, "line 1: .* must be a number and two"),
+        ("day.jsonl", '{"t_s": 0, "input_tokens": true, "output_tokens": 1}', {}, "must be a number and two whole"),
+        ("day.csv", f"{HEAD}0,5,9000000000\n", {}, "line 2: a request has at most 2,000,000 tokens, an answer 1,000"),
+        ("day.csv", f"{HEAD}0,{'1' * 200_000},1\n", {}, "line 2: is not CSV: field larger than"),
+        ("day.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\nnoon,1,1", {}, "must be a moment and two whole numbers"),
         ("day.csv", "\udcff", {}, "is not text in UTF-8"),
     ],
 )  # fmt: skip
@@ -193,10 +202,12 @@ def test_a_trace_that_cannot_be_replayed_is_refused_in_one_sentence(
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,374,44\n"
          "2023-11-16 18:17:04.0319600,396,109",
          [(0.0, 374, 44), (0.052, 396, 109)]),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n"
+         "2024-05-10 02:00:01.009930+02:00,2399,6", [(0.0, 2162, 5), (1.0, 2399, 6)]),
         ("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n"
          "6,GPT-4,10,0,10,API log\n45,ChatGPT,1087,230,1317,Conversation log", [(0.0, 472, 18), (40.0, 1087, 230)]),
     ],
-    ids=["mooncake", "azure", "burstgpt"],
+    ids=["mooncake", "azure", "azure with a time zone", "burstgpt"],
 )  # fmt: skip
 def test_public_traces_are_read_as_they_are(text: str, rows: list[tuple[float, int, int]]) -> None:
     found = read_trace(text, where="trace")
@@ -212,6 +223,7 @@ def test_public_traces_are_read_as_they_are(text: str, rows: list[tuple[float, i
         ('{"text": "one"}\n', "line 1: the line has no prompt"),
         ('{"prompt": 7}\n', "line 1: the line has no prompt"),
         ("one\n", "line 1: is not a JSON object"),
+        ('{"prompt": "\\ud83d\\ude00"}\n{"prompt": "\\ud83d"}', "line 2: holds half a surrogate pair"),
     ],
 )
 def test_own_prompts_that_do_not_do_are_refused(tmp_path: Path, text: str, sentence: str) -> None:
