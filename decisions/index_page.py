@@ -69,7 +69,7 @@ def _short(row: Listed) -> str:
 
 
 def _link(words: str, file: str) -> Safe:
-    return Safe(f"[{inline(words)}](<{file}>)")
+    return Safe(f"[{inline(words) or '–'}](<{file}>)")
 
 
 def _cells(*cells: str) -> str:

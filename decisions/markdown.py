@@ -100,6 +100,7 @@ def to_markdown(
         adr=adr,
         w=w,
         marks=marks,
+        title=escaping.inline(adr.title) or "–",  # a title of blanks alone: without a heading nobody reads the file
         charts=charts,
         kept=[part.heading for part in adr.kept],
         status=_status(adr, others, files or {}),
@@ -230,7 +231,7 @@ def _yaml(fields: Mapping[str, object]) -> str:
 def _condition(flip: FlipCondition, verdict: FlipVerdict | None) -> dict[str, object]:
     fields = {
         "id": flip.id,
-        "statement" if flip.manual else "condition": flip.in_words(),
+        "statement" if flip.manual else "condition": _one_line(flip.in_words()) or "–",
         "forgotten": canonical_json(flip.forgotten.stored) if flip.forgotten else "",
         "fires_when": flip.fires_when,
         "owner": flip.owner,

@@ -12,6 +12,7 @@ from decisions.record import Adr, AdrText, Consequences, People
 from planner.conditions import Condition
 from planner.errors import InputError
 from planner.faults import first_fault
+from planner.printable import printable
 
 
 def lines(text: str) -> tuple[str, ...]:
@@ -29,6 +30,8 @@ def text_from(
     informed: str, conditions: Iterable[FlipCondition],
 ) -> AdrText:  # fmt: skip
     """The text of `adr` with what was typed; raises InputError with the first fault."""
+    if not printable(str(fields.get("title", adr.title))).strip():
+        raise InputError("is empty.", where="title", fix="Name what is decided.")
     typed = {
         **adr.text.model_dump(),
         **fields,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from db.store import Store, open_store
 from planner.catalog import Catalog, load_catalog
 from planner.errors import InputError
+from planner.printable import printable
 
 ROOT = Path(__file__).resolve().parent.parent
 UNFINISHED = ".part-"  # begins the name of a folder that is still being copied
@@ -47,7 +48,7 @@ def now() -> datetime:
 
 def signed_by(name: str, where: str) -> str:
     """The name of who does something, as it will stand in the record; raises InputError when there is none."""
-    if not name.strip():
+    if not printable(name).strip():
         raise InputError("nobody is named.", where=where, fix="Write your name first.")
     if len(name.strip()) > 200:
         raise InputError("the name is longer than 200 characters.", where=where, fix="Shorten it.")

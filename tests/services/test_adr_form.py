@@ -6,7 +6,8 @@ import pytest
 
 from decisions.flip_condition import FlipCondition
 from planner.errors import InputError
-from services.adr_form import flip_from, flip_rows, flips_from
+from services.adr_form import flip_from, flip_rows, flips_from, text_from
+from tests.decisions.made import nortia
 
 SLOW = FlipCondition.from_line("slow", "vllm: ttft p95 <= 2 s at peak near 10 % -> add a unit", fires_when="fails")
 GONE = FlipCondition.model_validate({
@@ -41,3 +42,10 @@ def test_what_cannot_be_read_any_more_is_kept_until_its_line_is_written_anew():
     assert anew.forgotten is None
     with pytest.raises(InputError, match=r"flip condition 'gone': unknown metric 'ttft_to_paper'"):
         flips_from([GONE], [row | {"line": "ttft_to_paper <= 3"}])
+
+
+@pytest.mark.parametrize("title", ["", "  ", "\u202e\x00"])
+def test_a_decision_needs_a_title_that_can_be_seen(title):
+    nobody = dict.fromkeys(("good", "neutral", "bad", "decided", "consulted", "informed"), "")
+    with pytest.raises(InputError, match="title: is empty"):
+        text_from(nortia(), {"title": title}, **nobody, conditions=())

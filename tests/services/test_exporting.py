@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 import yaml
 from markdown_it import MarkdownIt
 
+from decisions.flip_condition import FlipCondition
+from decisions.madr_reader import read_madr
+from decisions.madr_text import text_of
 from decisions.record import People, Section
 from planner.errors import InputError, NotAllowed
 from services.decisions import accept, begin_draft, comment, open_adr, propose_draft, save, save_draft
@@ -49,6 +53,18 @@ def test_our_own_file_is_written_anew(shipped, folder):
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # as git checks it out on Windows
     assert export_all(shipped, folder) == (path,)
     assert "seen by the operators" in path.read_text()
+
+
+def test_words_of_which_nothing_can_be_seen_stop_no_export(shipped, folder):
+    opened = open_adr(shipped, next(a.id for a in shipped.store.adrs.all()))
+    gone = FlipCondition(id="gone", statement="\u202e", owner="Kim", recheck_on=date(2099, 1, 1))
+    odd = opened.adr.text.model_copy(update={"title": " \u202e ", "conditions": (*opened.adr.conditions, gone)})
+    save(shipped, opened, odd, "Lee")  # as a log of another tool may bring it
+    adr = accepted(shipped)
+    (path,) = export_all(shipped, folder)
+    assert "\n# –\n" in path.read_text()
+    assert f"[–](<{path.name}>)" in (folder / "README.md").read_text()
+    assert text_of(read_madr(path.read_text())).text == adr.text
 
 
 def test_marks_of_a_merge_in_what_somebody_wrote_stop_no_export(shipped, folder):
