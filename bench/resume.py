@@ -8,6 +8,10 @@ because its repeats belong to one warm-up; and start and preflight, because the 
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -86,6 +90,28 @@ def fresh_folder(folder: Path) -> Path:
         set_aside(folder)
     folder.mkdir(parents=True)
     return folder
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Hold a folder of results for one run; the kernel lets it go however bench ends.
+
+    Two at once would offer the sum of both loads to a server that each attached to, and write over each other's files.
+    Raises NotAllowed while another bench holds it.
+    """
+    folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(folder)
+        raise NotAllowed("another bench is measuring into this folder.", where=str(out),
+                         fix="Wait for it, or choose another folder.") from None  # fmt: skip
+    except OSError:
+        pass  # a file system that knows no locks
+    try:
+        yield
+    finally:
+        os.close(folder)
 
 
 def end_leftovers(out: Path) -> list[str]:

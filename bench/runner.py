@@ -16,8 +16,9 @@ from bench.engines import kill_what_runs
 from bench.inputs import PlanInputs, read_inputs
 from bench.job import Cancelled, JobRun, unless_cancelled
 from bench.progress import CANCEL, Reporter, RunState
-from bench.resume import Kept, end_leftovers, fresh_folder, kept_of
+from bench.resume import Kept, alone_in, end_leftovers, fresh_folder, kept_of
 from bench.stage_rule import setting_from, with_setting
+from bundle.folder import LONGEST_NAME
 from bundle.manifest import MANIFEST, Manifest
 from planner.errors import BundleError, FliplineError, InputError
 from planner.poc import Launch, Plan, PlanCandidate, Stage
@@ -73,10 +74,21 @@ def jobs_of(plan: Plan) -> list[Job]:
 
 
 def check_plan(plan: Plan, *, allow_command: bool) -> None:
-    """Refuse a plan before anything starts: unknown engines, commands that are not an engine's, rules that dangle."""
+    """Refuse a plan before anything starts: unknown engines, commands that are not an engine's, rules that dangle.
+
+    Also one of whose bundles two would lie in the same folder, or one in a folder that no file system takes.
+    """
     for candidate in plan.candidates:
         dialect(candidate.engine, candidate.facts)
         check_allowed(candidate.launch, allow=allow_command, where=f"candidate {candidate.id}")
+    taken: dict[str, Job] = {}
+    for job in jobs_of(plan):
+        if (other := taken.setdefault(job.folder_name, job)) is not job or len(job.folder_name) > LONGEST_NAME:
+            where = f"candidate {job.candidate.id}, stage {job.stage.name[:80]}"
+            theirs = f"is that of candidate {other.candidate.id}, stage {other.stage.name[:80]}, too"
+            why = theirs if other is not job else "has too long a name"
+            raise InputError(f"the folder of its bundle, {job.folder_name[:80]}, {why}.", where=where,
+                             fix="Rename a stage.")  # fmt: skip
     names = [stage.name for stage in plan.stages]
     for i, stage in enumerate(plan.stages):
         if stage.rule and stage.rule.from_stage not in names[:i]:
@@ -105,22 +117,23 @@ async def run_plan(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise cannot_write(out, e) from None
-    jobs = jobs_of(plan)
     notes = await asyncio.to_thread(end_leftovers, out)
-    kept = {job.folder_name: kept_of(plan, out / job.folder_name) for job in jobs}
-    reporter = Reporter(out, sum(job.requests(plan) for job in jobs), bar=bar)
-    run = _Run(plan, out, reporter, jobs, kept, notes, inputs, shards)
-    state: RunState = "failed"
-    try:
-        state = await run.all()
-    except FliplineError as e:
-        reporter.update(last_error=str(e))
-        raise
-    finally:
-        reporter.close(state)
-        if state == "cancelled":
-            (out / CANCEL).unlink(missing_ok=True)
-    return RunResult(state, tuple(run.bundles), tuple(run.failed), tuple(run.notes))
+    with alone_in(out):
+        jobs = jobs_of(plan)
+        kept = {job.folder_name: kept_of(plan, out / job.folder_name) for job in jobs}
+        reporter = Reporter(out, sum(job.requests(plan) for job in jobs), bar=bar)
+        run = _Run(plan, out, reporter, jobs, kept, notes, inputs, shards)
+        state: RunState = "failed"
+        try:
+            state = await run.all()
+        except FliplineError as e:
+            reporter.update(last_error=str(e))
+            raise
+        finally:
+            reporter.close(state)
+            if state == "cancelled":
+                (out / CANCEL).unlink(missing_ok=True)
+        return RunResult(state, tuple(run.bundles), tuple(run.failed), tuple(run.notes))
 
 
 class _Run:
@@ -241,7 +254,7 @@ class _Run:
         earlier = next(s for s in self._plan.stages if s.name == rule.from_stage)
         try:
             folder = self._out / Job(candidate, earlier, start).folder_name
-            parts = self._kept[folder.name].parts
+            parts = self._kept[folder.name].parts if folder.name in self._kept else ()  # a stage may be skipped whole
             setting = setting_from([*parts, folder] if (folder / MANIFEST).is_file() else parts, rule)
         except BundleError as e:
             return launch, None, [f"{unchanged}{e}"]

@@ -12,6 +12,7 @@ import pytest
 from bench.emulator import Emulator
 from bench.emulator.settings import Settings
 from bench.repeat import Load
+from bench.resume import alone_in
 from bench.runner import RunResult, jobs_of, run_plan
 from bundle.folder import open_bundle
 from bundle.manifest import MANIFEST
@@ -310,6 +311,41 @@ def test_stage_b_runs_at_the_largest_point_that_kept_the_promise(tmp_path: Path)
     assert b.engine_start.command[-2:] == ("--slots", "4")
     assert b.contract.candidate["max_num_seqs"] == "4"
     assert any("max_num_seqs = 4, because ttft p50 <= 50 ms holds up to parallel-4" in f for f in b.findings)
+
+
+def test_stage_b_of_a_candidate_that_skips_the_whole_of_stage_a_runs_unchanged_and_says_so(tmp_path: Path) -> None:
+    points = [point("small"), point("large")]
+    stages = [
+        {"name": "A", "points": ["small"]},
+        {"name": "B", "points": ["large"], "rule": {"setting": "max_num_seqs", "from_stage": "A", "keeps": {
+            "metric": "user_tok_s", "statistic": "p5", "comparison": ">=", "threshold": 1.0}}},
+    ]  # fmt: skip
+    skipping = candidate(free_port(), "--slots", "4", stage_settings={"max_num_seqs": "--slots"}) | {"skips": ["small"]}
+    manifest, records = only_bundle(run_started(plan(skipping, points=points, stages=stages), tmp_path))
+    assert (manifest.stage, len([r for r in records if r.is_load])) == ("B", 6)
+    assert any(f.startswith("stage-rule: max_num_seqs was not changed") for f in manifest.findings)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("A", "A", "the folder of its bundle, emu-A-start1, is that of candidate emu, stage A, too"),
+        ("A 1", "A/1", "the folder of its bundle, emu-A-1-start1, is that of candidate emu, stage A 1, too"),
+        ("A", "x" * 300, "the folder of its bundle, emu-x+, has too long a name"),
+    ],
+)
+def test_a_plan_whose_bundles_would_not_lie_apart_is_refused(tmp_path: Path, first: str, second: str, why: str) -> None:
+    points = [point("small"), point("large")]
+    stages = [{"name": first, "points": ["small"]}, {"name": second, "points": ["large"]}]
+    with pytest.raises(InputError, match=why):
+        run_started(plan(candidate(1), points=points, stages=stages), tmp_path)
+
+
+def test_two_benches_that_attach_to_a_server_do_not_measure_into_one_folder_at_once(tmp_path: Path) -> None:
+    with alone_in(tmp_path), pytest.raises(NotAllowed, match="another bench is measuring into this folder"):
+        run_attached(FAST, tmp_path)
+    assert not list(tmp_path.iterdir())  # nothing of the other's was touched
+    assert run_attached(FAST, tmp_path).state == "finished"
 
 
 def test_stage_b_of_an_attached_server_runs_unchanged_and_says_so(tmp_path: Path) -> None:
