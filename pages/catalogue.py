@@ -9,7 +9,7 @@ from planner.catalog import REPOSITORY_CATALOG
 from planner.engine_facts import age
 from services.own_models import architecture_words
 from services.workspace import now
-from ui import own_model
+from ui import engine_facts_view, own_model
 from ui.cached import workspace
 from ui.parts import head, plain
 from ui.text import t
@@ -78,7 +78,7 @@ with engines:
         if age(e, today).stale:
             st.warning(plain(age(e, today).sentence), icon=":material/history:")
     chosen = st.selectbox(
-        t("Traps and reports of"), list(ws.catalog.engines), format_func=lambda i: ws.catalog.engines[i].name
+        t("Facts, traps and reports of"), list(ws.catalog.engines), format_func=lambda i: ws.catalog.engines[i].name
     )
     engine = ws.catalog.engines[chosen]
     with st.expander(t("What was read about it")):
@@ -87,12 +87,14 @@ with engines:
                 t("Source"): name,
                 t("Version"): source.version,
                 t("Read on"): str(source.read_on),
+                t("Published"): known(source.published),
                 t("What it says"): source.read,
                 t("Address"): source.address,
             }
             for name, source in engine.sources.items()
         ]
         table(sources, (), t("Sources of an engine's facts"))
+    engine_facts_view.show(engine)
     for trap in engine.traps:
         st.markdown(f"- {plain(trap.text)}  \n  :small[{plain(trap.source)}]")
     for report in engine.hardware.reports:

@@ -80,9 +80,11 @@ def image(server: Server, settings: LaunchSettings) -> str:
 
 
 def image_notes(server: Server, settings: LaunchSettings) -> tuple[str, ...]:
-    """What the image needs first, and who read its digest; without one that it has to be pinned, and how it is read."""
-    name, basis = server.launch.image, server.launch.image_digest_basis
+    """What the image needs, and who read its digest; without one that it has to be pinned, and how it is read."""
+    name, basis, shared = server.launch.image, server.launch.image_digest_basis, server.launch.shared_memory_gb
     needs = tuple(f"The image: {need}." for need in server.launch.image_needs)
+    if shared and server.launch.shared_memory_basis:
+        needs += (f"Shared memory of {shared:g} GB: {server.launch.shared_memory_basis}.",)
     if settings.image_digest or server.launch.image_digest:
         return (*needs, f"Digest {basis}.") if basis and not settings.image_digest else needs
     return (

@@ -114,6 +114,8 @@ def _source(engine: Engine, name: str) -> None:
     address = found.address if found.address.startswith("http") else f"https://github.com/{found.address}"
     link = f"[{plain(name)}]({address})" if found.address.startswith("http") else plain(f"{name} ({found.address})")
     read = t("{what} (version {version}, read on {day})", what=found.read, version=found.version, day=found.read_on)
+    if found.published:
+        read = t("{read}, published on {day}", read=read, day=found.published)
     st.markdown(f"- {link}  \n  :small[{plain(read)}]")
 
 

@@ -96,3 +96,20 @@ def test_a_bad_own_file_is_told_and_the_rest_of_the_catalogue_is_there(home: Pat
     assert "engines/vllm.yaml, line 2: colour: is no field here" in said(app)
     engines = next(d.value for d in app.dataframe if "Licence" in d.value.columns)
     assert {"SwiftServe 2.1", "vLLM 0.33.0"} < set(engines["Engine"])
+
+
+def test_every_fact_of_an_engine_can_be_looked_up(launch: Launch) -> None:
+    app = launch("catalogue")
+    app = next(s for s in app.selectbox if s.label == "Facts, traps and reports of").set_value("vllm").run()
+    assert not app.exception
+    # vLLM 0.33.0 wheel: GGUF left the core, -tp is short for --tensor-parallel-size, the role comes before any token.
+    for fact in ("gguf (vllm-gguf-plugin 0.0.5)", "newest file time in the wheel", "role only, empty content",
+                 "only together with include_usage", "max_completion_tokens"):  # fmt: skip
+        assert fact in said(app)
+    flags = next(d.value for d in app.dataframe if "Switched off by" in d.value.columns)
+    row = flags.set_index("What it sets").loc["tensor parallel"]
+    assert (row["Flag"], row["Also"], row["Default"]) == ("--tensor-parallel-size", "-tp", "1")
+    routes = next(d.value for d in app.dataframe if "Route" in d.value.columns)
+    assert "POST /reset_prefix_cache" in set(routes["Route"])
+    read = next(d.value for d in app.dataframe if "What it says" in d.value.columns)
+    assert "2026-09-18" in set(read["Published"])  # vllm#57475

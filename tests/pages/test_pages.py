@@ -21,7 +21,7 @@ SAYS = {
     "results": "Nothing was measured on this machine yet.",
     "decision": "vLLM serves Nortia, internal assistant",
     "adr-log": "vLLM serves Nortia, internal assistant",
-    "catalogue": "Traps and reports of",
+    "catalogue": "Facts, traps and reports of",
 }
 # The same on a case that was decided and re-opened, where the page says something else then.
 SAYS_LATER = SAYS | {

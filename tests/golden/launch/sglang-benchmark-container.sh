@@ -1,6 +1,7 @@
 #!/bin/sh
 # SGLang 0.5.23 with Qwen/Qwen3-30B-A3B-FP8, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
+# ! Shared memory of 32 GB: sglang docs get-started/install.mdx@2a0e55e6.
 # ! Digest not known: pin it before use. After docker pull lmsysorg/sglang:v0.5.23, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' lmsysorg/sglang:v0.5.23 (tag by the documented scheme, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SGLang 0.5.23 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
+# ! Shared memory of 32 GB: sglang docs get-started/install.mdx@2a0e55e6.
 # ! Digest not known: pin it before use. After docker pull lmsysorg/sglang:v0.5.23, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' lmsysorg/sglang:v0.5.23 (tag by the documented scheme, not pulled).
 # ! SGLANG_API_KEY and SGLANG_ADMIN_API_KEY: lines NAME=key in /etc/llm/sglang.env, readable by root only. A key covers every path but health, readiness and metrics; management routes take the admin key once there is one; open without it: /health, /health_generate, /ready, /metrics. It is given by a flag, so the process list shows it.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.

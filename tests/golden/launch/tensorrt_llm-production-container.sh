@@ -1,6 +1,7 @@
 #!/bin/sh
 # TensorRT-LLM 1.2.1 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
+# ! Shared memory of 8 GB: its docs use --ipc=host; a private 8 GB is ours and was not tried.
 # ! Digest as pinned by invarlock/invarlock@1ac5dd28, not pulled here.
 # ! There is no API key. Open to whoever reaches the port: every route.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.

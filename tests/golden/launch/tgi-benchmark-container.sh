@@ -2,6 +2,7 @@
 # Hugging Face TGI 3.3.7 with Qwen/Qwen3-30B-A3B-FP8, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! The image: as published it starts as root only (text-generation-inference#3082): build an image of your own from it with RUN chmod 755 /root.
+# ! Shared memory of 1 GB: README at db931fcf.
 # ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.7, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.7 (tag of the release that was read, by the scheme of its README, which still names 3.3.5; not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu

@@ -2,6 +2,7 @@
 # Hugging Face TGI 3.3.7 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
 # ! The image: as published it starts as root only (text-generation-inference#3082): build an image of your own from it with RUN chmod 755 /root.
+# ! Shared memory of 1 GB: README at db931fcf.
 # ! Digest not known: pin it before use. After docker pull ghcr.io/huggingface/text-generation-inference:3.3.7, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' ghcr.io/huggingface/text-generation-inference:3.3.7 (tag of the release that was read, by the scheme of its README, which still names 3.3.5; not pulled).
 # ! API_KEY: lines NAME=key in /etc/llm/tgi.env, readable by root only. A key covers generation and /tokenize; open without it: /health, /ping, /info, /metrics, /v1/models, /chat_tokenize, /docs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # vLLM 0.33.0 with Qwen/Qwen3-30B-A3B-FP8, purpose benchmark.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
+# ! Shared memory of 2 GB: vLLM docs deployment/k8s.
 # ! Digest not known: pin it before use. After docker pull vllm/vllm-openai:v0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' vllm/vllm-openai:v0.33.0 (tag by the documented scheme, not pulled).
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
 set -eu

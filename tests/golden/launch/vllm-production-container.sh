@@ -1,6 +1,7 @@
 #!/bin/sh
 # vLLM 0.33.0 with Qwen/Qwen3-30B-A3B-FP8, purpose production.
 # Written by Flipline from the sizing. Not tried on a GPU, in a container or on a cluster by Flipline.
+# ! Shared memory of 2 GB: vLLM docs deployment/k8s.
 # ! Digest not known: pin it before use. After docker pull vllm/vllm-openai:v0.33.0, this prints it: docker image inspect --format '{{index .RepoDigests 0}}' vllm/vllm-openai:v0.33.0 (tag by the documented scheme, not pulled).
 # ! VLLM_API_KEY: lines NAME=key in /etc/llm/vllm.env, readable by root only. A key covers paths that begin with /v1, /v2, /inference or /cohere, and nothing else; open without it: /health, /metrics, /version, /load, /tokenize, /detokenize, /invocations, /scale_elastic_ep, /docs.
 # ! /srv/models must belong to user 10001; the model has to be there or is downloaded to it.
