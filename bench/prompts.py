@@ -70,7 +70,8 @@ class PromptMaker:
     """Makes the prompts of one repeat.
 
     `seed` fixes the texts, `salt` makes them new: without a salt field in the API it is spelled as words at the very
-    start of the prompt. With a shared prefix all prompts of a repeat begin with the same salt and prefix.
+    start of the prompt. With a shared prefix all prompts of a repeat begin with the same salt and prefix; of two lengths
+    the shorter one's prefix begins the longer one's.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, seed: int, salt: str, spell_salt: bool, shared_prefix: float) -> None:
@@ -92,15 +93,20 @@ class PromptMaker:
             words += self._fill(seeded("salt", self._salt, *own), nonce)
             room, shared = room - nonce, max(0, shared - nonce)
         if shared:
-            words += self._fill(seeded("shared", self._seed, tokens), shared)
+            words += self._fill(seeded("shared", self._seed), shared)
         words += self._fill(seeded("prompt", self._seed, cohort, index), room - shared)
         return Prompt(_text(words), self._vocabulary.base + sum(self._vocabulary.cost[w] for w in words))
 
     def own(self, text: str, cohort: str, index: int) -> Prompt:
-        """A prompt from outside, behind a nonce where the API has no salt; how many tokens it has is not known."""
+        """A prompt from outside, behind a nonce where the API has no salt; how many tokens it has is not known.
+
+        Each has its own nonce, so that nothing is shared; where a shared prefix is stated they begin alike already, and
+        one nonce for all keeps it so, as a salt does.
+        """
         if not self._spell_salt:
             return Prompt(text, 0)
-        return Prompt(f"{_text(self._fill(seeded('salt', self._salt, cohort, index), NONCE_WORDS))}\n\n{text}", 0)
+        own = () if self._shared else (cohort, index)
+        return Prompt(f"{_text(self._fill(seeded('salt', self._salt, *own), NONCE_WORDS))}\n\n{text}", 0)
 
     def _fill(self, rng: random.Random, tokens: int) -> list[str]:
         cost, unit = self._vocabulary.cost, self._vocabulary.unit

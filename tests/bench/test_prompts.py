@@ -108,6 +108,19 @@ def test_a_shared_prefix_has_the_asked_length(share: float, spell: bool) -> None
     assert 400 * share <= shared_words(a, b) - 1 <= 400 * share + 3
 
 
+@pytest.mark.parametrize("spell", [True, False])
+def test_prompts_of_different_lengths_share_the_shorter_ones_prefix(spell: bool) -> None:
+    m = maker(EASY, shared=0.5, spell=spell)
+    short, long = m.make("load", 0, 205).text, m.make("load", 1, 1005).text
+    assert 100 <= shared_words(short, long) - 1 <= 103  # half of the 200 that template and lead leave
+
+
+def test_own_prompts_that_begin_alike_still_do_behind_the_nonce_of_the_repeat() -> None:
+    texts = [maker(EASY, shared=0.5).own(f"You are a clerk. Question {i}", "load", i).text for i in range(5)]
+    assert len({t.partition("Question")[0] for t in texts}) == 1  # what a cache can use, as with a salt in the API
+    assert texts[0] != maker(EASY, shared=0.5, salt="other").own("You are a clerk. Question 0", "load", 0).text
+
+
 def test_a_server_on_which_no_word_costs_one_token_is_refused() -> None:
     with pytest.raises(ServerError, match="lengths cannot be set"):
         learn(lambda text: 5 * len(text.split()))
