@@ -70,8 +70,8 @@ class PromptMaker:
     """Makes the prompts of one repeat.
 
     `seed` fixes the texts, `salt` makes them new: without a salt field in the API it is spelled as words at the very
-    start of the prompt. With a shared prefix all prompts of a repeat begin with the same salt and prefix; of two lengths
-    the shorter one's prefix begins the longer one's.
+    start of the prompt. With a shared prefix all prompts of a repeat begin with the same salt and prefix; the prefix of
+    a short prompt begins that of a long one.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, seed: int, salt: str, spell_salt: bool, shared_prefix: float) -> None:
