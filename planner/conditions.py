@@ -6,7 +6,7 @@ planner/condition_line.py writes and reads them as one line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Literal
 
@@ -111,6 +111,11 @@ class Kind(StrEnum):
 
 # Smaller decides first. A kind that is not here never decides; it gives an expectation.
 STANDING: dict[Kind, int] = {Kind.MEASURED: 0, Kind.OBSERVED: 0, Kind.IMPORTED: 1, Kind.ENTERED: 2}
+
+
+def weakest(kinds: Iterable[Kind | None]) -> Kind | None:
+    """How something is known that rests on several figures: by the lowest standing among them."""
+    return max((k for k in kinds if k), key=lambda k: (STANDING.get(k, 0), k.value), default=None)
 
 
 class Exceedance(Frozen):

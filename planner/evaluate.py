@@ -10,7 +10,7 @@ from typing import Literal
 
 from planner.choosing import OF_A_START, Chosen, choose, ratio_expectation
 from planner.condition_line import EVERY_POINT, format_test
-from planner.conditions import Condition, Context, Evidence, State, Verdict
+from planner.conditions import Condition, Context, Evidence, State, Verdict, weakest
 from planner.deciding import AS_STATED, MIN_STARTS, OUTCOMES, Decision, decide, over_starts, side_of_range
 from planner.deciding_items import decide_paired
 from planner.known import Known
@@ -280,7 +280,8 @@ def ranked_state(verdict: Verdict) -> str:
 def combine(kind: Combination, verdicts: Sequence[Verdict]) -> Verdict:
     """All-of or any-of over verdicts: the most telling one speaks for the set, the rest are its parts.
 
-    Raises ValueError for an empty sequence.
+    What takes every part, "all hold" or "none holds", is known by the weakest of them. Raises ValueError for an empty
+    sequence.
     """
     if not verdicts:
         raise ValueError("nothing to combine")
@@ -288,7 +289,9 @@ def combine(kind: Combination, verdicts: Sequence[Verdict]) -> Verdict:
     lead = min(verdicts, key=lambda v: (order.index(ranked_state(v)), v.relative_distance or 0.0, v.sentence))
     if len(verdicts) == 1:
         return lead
+    takes_all = lead.side == ("holds" if kind == "all of" else "fails")
     return lead.model_copy(update={
+        "kind": weakest(v.kind for v in verdicts) if takes_all else lead.kind,
         "parts": tuple(verdicts),
         "used": tuple(sorted({u for v in verdicts for u in v.used})),
         "expectation": "; ".join(dict.fromkeys(v.expectation for v in verdicts if v.expectation)),

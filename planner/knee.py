@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from planner.condition_line import format_test
-from planner.conditions import STANDING, Condition, Context, Evidence, Kind, State, Verdict
+from planner.conditions import Condition, Context, Evidence, Kind, State, Verdict, weakest
 from planner.contract import Contract
 from planner.evaluate import combine, evaluate
 from planner.frozen import Frozen
@@ -99,7 +99,7 @@ def find_knee(
     at = next((s for s in reversed(below) if s.verdict.side == "holds"), None)
     found = Knee(
         candidate=candidate, way=sweep.way, lengths=sweep.lengths, levels=tuple(map(format_test, levels)), steps=steps,
-        at=at, fails_at=fails_at, kind=weakest(at or fails_at),
+        at=at, fails_at=fails_at, kind=_known_by(at or fails_at),
         open_=tuple(s for s in below if s.verdict.side is None and (at is None or s.amount > at.amount)), sentence="",
     )  # fmt: skip
     return found.model_copy(update={"sentence": _sentence(found)})
@@ -116,13 +116,12 @@ def _step(candidate: str, point: LoadPoint, levels: Sequence[Condition], known: 
     return Step(point=point.name, amount=amount_of(point), verdict=combine("all of", found), broken=broken)
 
 
-def weakest(step: Step | None) -> Kind | None:
+def _known_by(step: Step | None) -> Kind | None:
     """How a step is known: by the lowest standing among its figures. A step that fails stands by what fails."""
     if step is None:
         return None
     parts = step.verdict.parts or (step.verdict,)
-    kinds = [v.kind for v in parts if v.kind and (step.verdict.side != "fails" or v.side == "fails")]
-    return max(kinds, key=lambda k: (STANDING.get(k, 0), k.value), default=None)
+    return weakest(v.kind for v in parts if step.verdict.side != "fails" or v.side == "fails")
 
 
 def _sentence(k: Knee) -> str:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from planner.condition_line import parse_condition
-from planner.conditions import State, Verdict
+from planner.conditions import Kind, State, Verdict
 from planner.evaluate import ALL_OF, ANY_OF, combine, evaluate, ranked_state
 from tests.planner.made import FAST, PROMISE, context, speed, ttft
 
@@ -37,6 +37,22 @@ def test_of_several_failures_the_worst_speaks():
     far = evaluate(PROMISE, [ttft(beyond=90, value=9000.0)], context())  # 350 % above 2 s
     assert combine("all of", [close, far]).sentence == far.sentence
     assert combine("any of", [close, far]).sentence == far.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "measured_ms", "known_by"),
+    [
+        ("all of", 1.0, 900.0, Kind.ENTERED),  # both hold, and the promise rests on both
+        ("all of", 1.0, 9000.0, Kind.MEASURED),  # the measured one alone makes it fail
+        ("any of", 0.1, 900.0, Kind.MEASURED),  # the measured one alone makes it hold
+        ("any of", 0.1, 9000.0, Kind.ENTERED),  # that none holds rests on both
+    ],
+)
+def test_what_rests_on_every_part_is_known_by_the_weakest(kind, value, measured_ms, known_by):
+    measured = evaluate(PROMISE, [ttft(beyond=0 if measured_ms < 2000 else 90, value=measured_ms)], context())
+    typed_in = speed(value, 1, kind=Kind.ENTERED, metric="json_valid", unit="share", contract=None, load_hash=None)
+    valid = evaluate(parse_condition("vllm: json_valid >= 50 % at parallel-16"), [typed_in], context())
+    assert combine(kind, [measured, valid]).kind is known_by
 
 
 def test_at_every_of_two_points_needs_both():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.poc import Stage
-from services.arrivals import bring_in_files, bring_in_table
+from services.arrivals import bring_in, bring_in_files, bring_in_table
 from services.decisions import begin_draft, open_adr, save
 from services.filled import Filled
 from services.rejudging import rejudge
@@ -17,7 +17,7 @@ from services.verdicts import (
     users_served,
 )
 from tests.bundle.made import POINT, bundle, closed_loop
-from tests.services.made import CASE, FIRST_DAY, accepted, small_plan, with_plan, zipped
+from tests.services.made import CASE, FIRST_DAY, accepted, asking, measured, small_plan, with_plan, zipped
 
 
 def entered(ws, n, speed, ttft, who="vllm"):
@@ -41,6 +41,17 @@ def test_users_served_is_the_largest_load_that_keeps_every_level(shipped):
     levels = judge_levels(state)
     assert [levels["vllm", p].side for p in ("single", "parallel-4", "parallel-8")] == ["holds", "holds", "fails"]
     assert levels["ollama", "single"].state == "unmeasured"
+
+
+def test_a_promise_of_which_one_level_was_typed_in_is_kept_as_entered(shipped, tmp_path):
+    with_plan(shipped, asking("vllm: ttft p95 <= 2 s at parallel-2", levels=("ttft p95 <= 2 s", "json_valid >= 50 %")))
+    for start in (1, 2, 3):
+        bring_in(shipped, CASE, measured(tmp_path / f"{start}", start=start), "Kim")
+    valid = Filled("vllm", POINT.name, 2, None, POINT.input_tokens, POINT.output_tokens, "json_valid", "value", 1, 130)
+    bring_in_table(shipped, CASE, [valid], by="Kim", source="sheet", measured_at=FIRST_DAY)
+    users = users_served(case_state(shipped, CASE))
+    assert (users.users, users.kind) == (2, "entered")
+    assert "(vllm, as entered)" in users.sentence
 
 
 def test_what_holds_above_a_load_that_fails_serves_nobody(shipped):
