@@ -26,7 +26,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import URL, make_url
 
-READY_WITHIN_S = 30
+READY_WITHIN_S = 120
 # A test's data need not outlive the machine.
 SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=60", "shared_buffers=32MB",
             "listen_addresses=")  # fmt: skip

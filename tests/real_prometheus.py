@@ -16,7 +16,7 @@ import pytest
 from tests.engine.server import free_port
 
 ONE_BLOCK = "1440h"  # promtool writes a block each two hours unless told otherwise: 336 for four weeks
-UP_WITHIN_S = 30.0
+UP_WITHIN_S = 120.0
 
 
 def write_days(folder: Path, lines: Iterable[str]) -> Path:
@@ -47,14 +47,14 @@ def prometheus(folder: Path, *, scraping: str = "", every_s: int = 1) -> Iterato
             yield url
         finally:
             server.terminate()
-            server.wait(timeout=30)
+            server.wait(timeout=120)
 
 
 def _wait(ready: str, server: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + UP_WITHIN_S
     while server.poll() is None and time.monotonic() < until:
         try:
-            with urlopen(ready, timeout=1):
+            with urlopen(ready, timeout=10):
                 return
         except (URLError, OSError):
             time.sleep(0.05)
@@ -62,7 +62,7 @@ def _wait(ready: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run((_installed(command[0]), *command[1:]), capture_output=True, text=True, timeout=60)
+    done = subprocess.run((_installed(command[0]), *command[1:]), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

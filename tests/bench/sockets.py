@@ -42,8 +42,21 @@ def against(
     return asyncio.run(go())
 
 
-async def get(pool: Pool, timeout_s: float = 5.0) -> Exchange:
+async def get(pool: Pool, timeout_s: float = 60.0) -> Exchange:
     return await pool.exchange(request_bytes(pool.origin, "GET", "/"), timeout_s=timeout_s)
+
+
+async def run_out(waiting: asyncio.Task[Exchange], when: Callable[[], bool]) -> Exchange:
+    """The exchange, whose time-out passes once `when` holds and not before: the loop's clock leaps over it."""
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    while not when():
+        await asyncio.sleep(0)
+    loop.time = lambda: clock() + 3600  # type: ignore[method-assign]
+    try:
+        return await waiting
+    finally:
+        loop.time = clock  # type: ignore[method-assign]
 
 
 def replies(*parts: bytes, then_wait: bool = False) -> Handler:

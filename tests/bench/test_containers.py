@@ -23,9 +23,9 @@ from planner.launch_place import Place
 from planner.launch_shell import container_arguments
 from planner.plan_file import plan_from_yaml, plan_to_yaml
 from planner.poc import Launch, Plan
-from tests.bench.helpers import candidate, free_port, plan, run_started
+from tests.bench.helpers import candidate, free_port, plan, point, run_started
 from tests.bench.stand_in_docker import DIGEST, IMAGE_ID, install
-from tests.bench.test_lifecycle import answers, standing, started_bench, wait_until
+from tests.bench.test_lifecycle import LONG, answers, standing, started_bench, wait_until
 from tests.planner import launch_cases
 
 IMAGE = "vllm/vllm-openai:v0.33.0"
@@ -39,10 +39,10 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return install(folder)
 
 
-def contained(port: int, *emulate: str, **container: Any) -> Plan:
+def contained(port: int, *emulate: str, points: list[dict[str, Any]] | None = None, **container: Any) -> Plan:
     made = candidate(port, "--slots", "8", *emulate, environment={"VLLM_LOGGING_LEVEL": "INFO"},
                      container={"image": IMAGE} | container)  # fmt: skip
-    return plan(made)
+    return plan(made, points=points)
 
 
 def recorded(calls: Path) -> list[list[str]]:
@@ -142,7 +142,7 @@ def test_the_bundle_of_a_container_holds_its_log_image_and_memory(tmp_path: Path
 
 def test_a_container_does_not_outlive_a_killed_bench(tmp_path: Path, calls: Path) -> None:
     port = free_port()
-    running = started_bench(contained(port), tmp_path)
+    running = started_bench(contained(port, points=[point(**LONG)]), tmp_path)
     wait_until(lambda: standing(tmp_path / "out").get("phase") in ("warm-up", "measuring"), running)
     assert answers(port)
     running.kill()

@@ -44,7 +44,7 @@ from tests.bench.helpers import (
     run_started,
     with_emulator,
 )
-from tests.bench.test_lifecycle import answers, standing, started_bench, wait_until
+from tests.bench.test_lifecycle import answers, signalled_bench, standing, started_bench, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = {"ttft_ms": 20.0, "itl_ms": 2.0}
@@ -74,7 +74,7 @@ def load_of(records: list[Record]) -> list[Record]:
 def struck(fault: str, out: Path, *, after: int = OF_THE_PREFLIGHT, **more: Any) -> tuple[Manifest, list[Record]]:
     """A run against a server that was healthy at first; the fault strikes from the chat request after `after` on."""
     points = more.pop("points", [point(in_flight=6, warmup_requests=0)])
-    stop = {"request_timeout_s": 1.0 if fault == "stall" else 60.0, "max_error_share": 1.0}
+    stop = {"request_timeout_s": 3.0 if fault == "stall" else 60.0, "max_error_share": 1.0}
     settings = Settings(**QUICK, fault=fault, fault_after=after)
     return only_bundle(run_attached(settings, out, points=points, stop=stop, **more))
 
@@ -91,6 +91,7 @@ def struck(fault: str, out: Path, *, after: int = OF_THE_PREFLIGHT, **more: Any)
         ("503", "http", "HTTP 503: The server is overloaded. (Retry-After: 1)"),
     ],
 )
+@pytest.mark.usefixtures("never_late")
 def test_a_server_that_fails_has_given_a_result(tmp_path: Path, fault: str, kind: str, text: str) -> None:
     manifest, records = struck(fault, tmp_path)
     load = load_of(records)
@@ -241,6 +242,7 @@ def _moved(stamp: bytes, by_ns: int) -> bytes:
     return struct.pack("@ll", *divmod(seconds * 1_000_000_000 + nanoseconds + by_ns, 1_000_000_000))
 
 
+@pytest.mark.usefixtures("never_late")
 @pytest.mark.parametrize("step_s", [3600.0, -3600.0])
 def test_a_wall_clock_that_is_set_in_mid_run_moves_no_time_and_spoils_latencies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: float
@@ -264,12 +266,7 @@ def test_an_interrupt_once_or_twice_leaves_what_had_ended(tmp_path: Path, times:
     port, out = free_port(), tmp_path / "out"
     made = plan(candidate(port, "--slots", "4"), points=[point("short", warmup_requests=0), LONG],
                 stop={"max_point_s": 0.5})  # fmt: skip
-    running = started_bench(made, tmp_path)
-    wait_until(lambda: (standing(out).get("point"), standing(out).get("phase")) == ("long", "measuring"), running)
-    for _ in range(times):
-        running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=30)
-    assert (running.returncode, told) == (130, b"")
+    assert signalled_bench(made, tmp_path, "long", signal.SIGINT, times) == (130, b"")
     wait_until(lambda: not answers(port) and not list(out.glob("*/*.lease")))
     result = run_started(made, out)  # goes on from there; a bundle that the second interrupt left open is sealed
     part, rest = (open_bundle(b) for b in result.bundles)
@@ -311,6 +308,7 @@ def test_a_machine_without_file_handles_for_2000_connections_makes_the_run_inval
     assert (second.ok, second.status) == (6, "complete")
 
 
+@pytest.mark.usefixtures("never_late")
 def test_a_stale_connection_is_opened_again_its_time_is_in_ttft_and_the_run_says_so(tmp_path: Path) -> None:
     _, records = struck("close-idle", tmp_path, points=[point(warmup_requests=0)])
     assert all(r.outcome == "ok" for r in load_of(records))

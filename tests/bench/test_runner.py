@@ -218,10 +218,10 @@ def test_too_many_errors_stop_a_point(tmp_path: Path) -> None:
 def test_a_point_that_takes_too_long_is_stopped_and_its_open_requests_are_undetermined(tmp_path: Path) -> None:
     manifest, records = only_bundle(
         run_attached(Settings(ttft_ms=40, itl_ms=10), tmp_path, points=[point(requests=500, warmup_requests=0)],
-                     stop={"max_point_s": 0.4})
+                     stop={"max_point_s": 1.5})
     )  # fmt: skip
     (repeat,) = manifest.repeats
-    assert (repeat.status, repeat.undetermined) == ("stopped", 2)
+    assert repeat.status == "stopped" and 0 < repeat.undetermined <= 2
     assert {r.outcome for r in records} == {"ok", "undetermined"}
 
 
@@ -297,20 +297,20 @@ def test_a_folder_with_bundles_of_another_plan_is_refused(tmp_path: Path) -> Non
         run_attached(FAST, tmp_path, seed=2)
 
 
-@pytest.mark.alone  # on a busy machine the figures that the rule reads are spoiled
+@pytest.mark.usefixtures("never_late")
 def test_stage_b_runs_at_the_largest_point_that_kept_the_promise(tmp_path: Path) -> None:
-    # Four slots: at 4 in flight TTFT is 20 ms; at 12 a request waits for two batches of 20 + 5 x 2 = 30 ms.
+    # Four slots: at 4 in flight TTFT is 150 ms; at 12 a request first waits for two batches of 150 + 5 x 2 = 160 ms.
     points = [point("parallel-4", in_flight=4, requests=12), point("parallel-12", in_flight=12, requests=36)]
     rule = {"setting": "max_num_seqs", "from_stage": "A", "keeps": {
-        "metric": "ttft_ms", "statistic": "p50", "comparison": "<=", "threshold": 50.0}}  # fmt: skip
+        "metric": "ttft_ms", "statistic": "p50", "comparison": "<=", "threshold": 400.0}}  # fmt: skip
     stages = [{"name": "A", "points": ["parallel-4", "parallel-12"]},
               {"name": "B", "points": ["parallel-12"], "rule": rule}]  # fmt: skip
-    started = candidate(free_port(), "--slots", "4", stage_settings={"max_num_seqs": "--slots"})
+    started = candidate(free_port(), "--ttft-ms", "150", "--slots", "4", stage_settings={"max_num_seqs": "--slots"})
     result = run_started(plan(started, points=points, stages=stages), tmp_path)
     b = open_bundle(result.bundles[1])
     assert b.engine_start.command[-2:] == ("--slots", "4")
     assert b.contract.candidate["max_num_seqs"] == "4"
-    assert any("max_num_seqs = 4, because ttft p50 <= 50 ms holds up to parallel-4" in f for f in b.findings)
+    assert any("max_num_seqs = 4, because ttft p50 <= 400 ms holds up to parallel-4" in f for f in b.findings)
 
 
 def test_stage_b_of_a_candidate_that_skips_the_whole_of_stage_a_runs_unchanged_and_says_so(tmp_path: Path) -> None:

@@ -59,8 +59,12 @@ def test_an_open_loop_at_twice_what_the_server_can_do_is_stopped_and_says_why(tm
     # One place, 100 + 5 x 10 = 150 ms a request, so 6.7 a second; 40 a second are offered.
     load = point("flood", shape="open", rate_per_s=40.0, arrival="constant", requests=500, warmup_requests=0)
     slow = Settings(ttft_ms=100, itl_ms=10, slots=1)
-    manifest, records = only_bundle(run_attached(slow, tmp_path, points=[load], stop={"saturation_s": 3}))
-    (repeat,) = manifest.repeats
+    stop = {"saturation_s": 3, "max_point_s": 20}
+    for attempt in range(4):
+        manifest, records = only_bundle(run_attached(slow, tmp_path / str(attempt), points=[load], stop=stop))
+        (repeat,) = manifest.repeats
+        if repeat.stop_reason.startswith("saturated") or repeat.loop_stalled_share < 0.05:
+            break  # else this machine stood still for seconds, in which nobody sees a queue grow
     assert repeat.status == "stopped"
     assert repeat.stop_reason.startswith("saturated: queue and wait grew for 3 s, to ")
     assert repeat.failed == 0 and repeat.undetermined > 0

@@ -280,7 +280,7 @@ async def go():
         await pool.open(2000)
     except NotAllowed as e:
         print(e)
-    print((await other.exchange(request_bytes(origin, "GET", "/"), timeout_s=1)).error_kind)
+    print((await other.exchange(request_bytes(origin, "GET", "/"), timeout_s=60)).error_kind)
     pool.close()
 asyncio.run(go())
 """

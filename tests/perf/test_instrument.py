@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench.arrivals import STEP_NS
 from perf import instrument
 from perf.burst_server import ending, token_event
 from perf.instrument import LIMITS, OURS, VLLM, as_text, burst_server, dispatch_row, one_repeat, row_of, two_cores
@@ -54,15 +55,16 @@ def test_events_are_as_long_as_an_engines() -> None:
 def test_a_small_burst_is_measured_against_its_truth() -> None:
     found = one_repeat(two_cores(), OURS, streams=4, chunks=10)
     assert found["offered_share"] > 0
-    # No client can report an arrival before its write; the kernel's stamp comes microseconds after it.
-    assert 0 <= found["p50"] <= found["p99"]
+    # No client can report an arrival before its write, and the kernel's stamp comes microseconds after it; its clock is
+    # held to the client's within 0.2 ms, which an NTP daemon at work uses.
+    assert -STEP_NS / 1e6 <= found["p50"] <= found["p99"]
     assert found["p50"] < 5
     assert found["cpu_ms_per_1000_chunks"] > 0
 
 
 def test_a_request_reaches_the_server_after_it_was_due() -> None:
     row = dispatch_row(two_cores(), "4 at once", 4)
-    assert 0 < row["lag_p50_ms"] <= row["lag_p99_ms"] <= row["lag_max_ms"]
+    assert -STEP_NS / 1e6 < row["lag_p50_ms"] <= row["lag_p99_ms"] <= row["lag_max_ms"]
 
 
 def test_a_client_that_fails_ends_the_run_with_its_own_words() -> None:
@@ -84,4 +86,7 @@ def test_the_report_has_the_fields_that_scripts_read(monkeypatch: pytest.MonkeyP
     } <= row.keys()  # fmt: skip
     text = as_text(report)
     assert "| flipline | 2 |" in text
-    assert text.count("not measured") == 2  # no vLLM here, and memory is left to the long run
+    missing = [limit.name for limit in LIMITS if f"| {limit.name} | {limit.at_most:g} | – | not measured |" in text]
+    arrival, _, _, cpu, memory = (limit.name for limit in LIMITS)
+    # No vLLM here, and memory is left to the long run; a machine that could not offer the load measures no arrival.
+    assert missing == ([arrival] if row["void"] else []) + [cpu, memory]

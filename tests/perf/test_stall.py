@@ -18,8 +18,8 @@ from planner.poc import Plan
 from tests.bench.helpers import candidate, free_port, plan, point
 
 ROOT = Path(__file__).resolve().parents[2]
-# Stalls from the first moment of the load on, for longer than it takes: no stream escapes them on any machine.
-STALLS, STALL_S, BETWEEN_S = 8, 0.3, 0.1
+# Stalls from the first moment of the load on until it is over: no stream escapes them on any machine.
+STALL_S, BETWEEN_S = 0.3, 0.1
 
 
 def stalled_plan() -> Plan:
@@ -54,12 +54,12 @@ def test_a_client_that_is_stopped_by_a_signal_makes_the_run_invalid(tmp_path: Pa
     while not measures(out):
         assert bench.poll() is None
         time.sleep(0.01)
-    for _ in range(STALLS):
+    while measures(out):
         bench.send_signal(signal.SIGSTOP)
         time.sleep(STALL_S)  # the stall itself
         bench.send_signal(signal.SIGCONT)
         time.sleep(BETWEEN_S)
-    assert bench.wait(timeout=60) == 0
+    assert bench.wait(timeout=120) == 0
     assert_invalid(out)
 
 
@@ -69,7 +69,7 @@ def test_a_busy_loop_in_the_client_makes_the_run_invalid(tmp_path: Path) -> None
         while not measures(tmp_path):
             assert not running.done()
             await asyncio.sleep(0.01)
-        for _ in range(STALLS):
+        while measures(tmp_path):
             until = time.monotonic() + STALL_S
             while time.monotonic() < until:
                 pass

@@ -209,7 +209,7 @@ def test_who_comes_second_while_copying_uses_the_copy_of_the_first(shipped, tmp_
 
     def slow(*args):
         copy(*args)
-        both_copied.wait(10)
+        both_copied.wait(60)
 
     monkeypatch.setattr(evidence_service.shutil, "copytree", slow)
     kept = []

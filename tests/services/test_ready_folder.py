@@ -23,7 +23,7 @@ from tests.planner.planned import candidate, closed, plan
 def shell(text: str, folder: Path) -> str:
     """Run a script whose server is `echo` or a stand-in in PATH, and return what it prints."""
     (folder / "start.sh").write_text(text)
-    done = subprocess.run(["/bin/sh", "start.sh"], cwd=folder, capture_output=True, text=True, timeout=10,
+    done = subprocess.run(["/bin/sh", "start.sh"], cwd=folder, capture_output=True, text=True, timeout=60,
                           env={"PATH": f"{folder}:/usr/bin:/bin"})  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

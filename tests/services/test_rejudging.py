@@ -213,7 +213,7 @@ def test_nobody_waits_for_another_case_that_is_being_counted(shipped, monkeypatc
         if name == case:
             visit = threading.Thread(target=judge_if_due, args=(ws, other), daemon=True)
             visit.start()
-            visit.join(timeout=10)
+            visit.join(timeout=60)
 
     monkeypatch.setattr(rejudging, "judge_again", in_the_middle)
     judge_if_due(shipped, case)

@@ -85,7 +85,7 @@ def test_two_that_start_an_empty_workspace_at_once_both_find_the_cases(tmp_path,
             seen = all_cases()
             if not asked:  # both have looked before either begins
                 asked.append(seen)
-                at_once.wait(20)
+                at_once.wait(60)
             return seen
 
         ws.store.cases.all = both_see_none

@@ -34,7 +34,7 @@ class Chat:
             def do_POST(self) -> None:
                 chat.paths.append(self.path)
                 chat.posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                chat.answers.wait(20)
+                chat.answers.wait(60)
                 self.send_response(chat.status)
                 self.send_header("Location", "http://127.0.0.1:1/elsewhere")
                 self.end_headers()
@@ -58,7 +58,7 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "TIMEOUT_S", 20.0)  # a busy machine is no server that hangs
+    monkeypatch.setattr(webhook, "TIMEOUT_S", 60.0)  # a busy machine is no server that hangs
     monkeypatch.setattr(webhook, "PAUSES_S", (0.01, 0.02))
 
 
@@ -66,7 +66,7 @@ def sent() -> None:
     """Wait for the senders that are under way."""
     for thread in threading.enumerate():
         if thread.name == "webhook":
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 
@@ -158,7 +158,7 @@ def test_two_that_send_at_once_send_it_once(shipped, chat):
     first = {thread for thread in threading.enumerate() if thread.name == "webhook"}
     send_waiting(shipped)
     for second in {thread for thread in threading.enumerate() if thread.name == "webhook"} - first:
-        second.join(10)
+        second.join(60)
         assert not second.is_alive()  # it leaves the message to the first
     chat.answers.set()
     sent()
