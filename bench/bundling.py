@@ -34,7 +34,6 @@ from planner.loads import LoadPoint
 from planner.poc import Plan, PlanCandidate, Stage
 
 LOG = "server.log"
-CANCELLED = "cancelled"
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO, errno.ENOTDIR,
                errno.ENOENT}  # fmt: skip
 SO_FAR = "manifest.so-far.part"  # `seal` leaves .part files out

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bench.bundling import CANCELLED, LOG, OF_THE_DISK, Bundling, Job, Status, cannot_write
+from bench.bundling import LOG, OF_THE_DISK, Bundling, Job, Status, cannot_write
 from bench.containers import check_files
 from bench.devices import DeviceMeter, device_meter
 from bench.dialects import dialect
@@ -27,7 +27,7 @@ from bench.target import Target
 from bench.telemetry import Telemetry
 from bench.transport import Pool
 from bench.warmup import warm_up
-from bundle.manifest import Manifest, Warmup
+from bundle.manifest import BUDGET, CANCELLED, Manifest, Warmup
 from planner.errors import InputError, NotAllowed, ServerError
 from planner.loads import LoadPoint
 from planner.poc import Launch, Plan, PlanCandidate
@@ -234,7 +234,7 @@ class JobRun:
                 await self._cancel.wait()
             load.stop_early(CANCELLED)
         except TimeoutError:
-            load.stop_early(f"the run's budget of {self._plan.budget_min:g} min was used up")
+            load.stop_early(f"{BUDGET} of {self._plan.budget_min:g} min was used up")
 
     def _say(self, **changes: object) -> None:
         job = self._job

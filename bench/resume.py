@@ -16,11 +16,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.bundling import CANCELLED, recover
+from bench.bundling import recover
 from bench.engines import STOP_GRACE_S
 from bench.lease import SUFFIX, alive, clean_up, read_lease
 from bundle.folder import open_bundle
-from bundle.manifest import MANIFEST, Manifest
+from bundle.manifest import CANCELLED, MANIFEST, Manifest
 from planner.errors import BundleError, InputError, NotAllowed
 from planner.poc import Plan
 

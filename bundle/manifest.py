@@ -14,6 +14,7 @@ from planner.loads import LoadPoint
 BUNDLE_SCHEMA = 2
 MANIFEST = "manifest.json"
 MOST_TIMES = 1_000_000  # starts of a candidate, repeats of a point
+CANCELLED, BUDGET = "cancelled", "the run's budget"  # why a person, or the plan's time, ended a repeat
 LARGEST = 2**53  # the largest count that JSON's readers agree on
 RunKind = Literal[Kind.MEASURED, Kind.SIMULATED, Kind.IMPORTED]
 
@@ -75,6 +76,11 @@ class Repeat(Frozen):
     contract_changed: tuple[str, ...] = ()
     salt: str = ""
     warmup: Warmup = Warmup()
+
+    @property
+    def stopped_by_a_rule(self) -> bool:
+        """A stop rule ended it: no person, and not the run's budget."""
+        return bool(self.stop_reason) and self.stop_reason != CANCELLED and not self.stop_reason.startswith(BUDGET)
 
 
 class Figure(Frozen):

@@ -5,6 +5,7 @@ These are the definitions of docs/definitions.md; everything that prints a laten
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -51,6 +52,23 @@ def cut_off(records: Sequence[Record], window: Window) -> list[Record]:
     """Requests scheduled in the window that we ended ourselves, at a stop rule or a cancel."""
     cut = [r for r in records if r.is_load and r.outcome == "undetermined"]
     return [r for r in cut if not window.steady or window.begin_s <= r.scheduled_s <= window.end_s]
+
+
+def missed(records: Sequence[Record], window: Window, *, by_a_rule: bool) -> int:
+    """How many of the requests that were cut off count as ones that did not end well.
+
+    All where a stop rule did it, for it ends what goes badly. A person, the run's budget or a foreign tool's own end
+    come at any time: then only those that had been under way for longer than any that ended well.
+    """
+    cut = cut_off(records, window)
+    if by_a_rule:
+        return len(cut)
+    longest = max((_age_s(r) for r in records if r.is_load and r.outcome == "ok"), default=math.inf)
+    return sum(_age_s(r) > longest for r in cut)
+
+
+def _age_s(r: Record) -> float:
+    return (r.scheduled_s if r.end_s is None else r.end_s) - r.scheduled_s
 
 
 def chunk_weights(r: Record) -> list[float]:

@@ -10,7 +10,7 @@ from bundle.evidence_maker import EvidenceMaker
 from bundle.manifest import Imported, Manifest
 from bundle.records import Record
 from bundle.run_data import RepeatData, RunData, read_run
-from bundle.samples import PER_REQUEST, counted, cut_off, tokens_in, waves
+from bundle.samples import PER_REQUEST, counted, missed, tokens_in, waves
 from bundle.shapes import disturbance, figures
 from bundle.validity import delta
 from planner.condition_line import format_test
@@ -99,14 +99,14 @@ def _of_the_run(
     block = waves(load, crowd(data, load))
 
     def share(metric: str, hits: Sequence[bool], cut: int = 0, levels: str | None = None) -> Evidence:
-        """A share of requests with its worth in independent samples; `cut` are cut-off ones that count as misses."""
+        """A share of requests with its worth in independent samples; `cut` are those cut off that count as misses."""
         worth = effective_n([float(h) for h in hits], [block[r.request] for r in load]) + cut
         total = len(hits) + cut
         return maker.make(
             metric, sum(hits) / total, data=data, n=total, effective_n=min(float(total), worth), service_levels=levels
         )
 
-    cut = len(cut_off(data.records, data.window))
+    cut = missed(data.records, data.window, by_a_rule=data.repeat.stopped_by_a_rule)
     yield share("error_share", [r.outcome != "ok" for r in load])
     yield share("completed_share", [r.outcome == "ok" for r in load], cut)
     if service_levels:

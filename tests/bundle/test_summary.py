@@ -85,12 +85,25 @@ def test_failures_count_as_beyond_and_stay_in_n(tmp_path):
     assert ttft.value > 250  # a request that never came is later than any limit
 
 
-def test_requests_that_we_cancelled_are_not_judged(tmp_path):
+@pytest.mark.parametrize(
+    ("reason", "after_s", "completed"),
+    [
+        # Every answer takes 0.7 s. What is cut off after 0.3 s was only under way, whoever did it at whatever moment.
+        ("cancelled", 0.3, 6 / 6),
+        ("the run's budget of 5 min was used up", 0.3, 6 / 6),
+        ("", 0.3, 6 / 6),  # a foreign tool at the end of its time
+        ("cancelled", 60.0, 6 / 7),  # the server hung, which is why somebody cancelled
+        ("the point took longer than 900 s", 0.3, 6 / 7),  # a rule ends what goes badly: a lower bound
+    ],
+)
+def test_requests_that_we_cancelled_are_judged_by_who_ended_them(tmp_path, reason, after_s, completed):
+    promise = parse_condition("ttft p95 <= 250 ms at parallel-2")
     records = closed_loop()
-    records[9] = records[9]._replace(outcome="undetermined")
-    found = summarise(bundle(tmp_path, records))
-    assert by(found, "error_share").n == 6
-    assert by(found, "completed_share").value == pytest.approx(6 / 7)  # it did not complete, whoever ended it
+    records[9] = records[9]._replace(outcome="undetermined", end_s=records[9].scheduled_s + after_s)
+    status = "stopped" if reason else "complete"
+    found = summarise(bundle(tmp_path, records, status=status, stop_reason=reason), [], [promise])
+    assert by(found, "error_share").n == 6  # seven in the window
+    assert by(found, "completed_share").value == by(found, "goodput").value == pytest.approx(completed)
 
 
 def test_a_server_that_fails_every_request_has_failed(tmp_path):
