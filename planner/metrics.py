@@ -85,8 +85,8 @@ _ROWS = (
     _row("request_rate", "request_rate", "req/s", HIGHER, Level.RUN, VALUE,
          "Requests that ended well in the steady window divided by its length."),
     _row("goodput", "goodput", "share", HIGHER, Level.RUN, VALUE,
-         "Requests that met all service levels / (scheduled in the window - undetermined); one that a stop rule cut off "
-         "met none."),
+         "Requests that met all service levels / (scheduled in the window - undetermined); one that a stop rule cut "
+         "off met none."),
     _row("error_share", "error_share", "share", LOWER, Level.RUN, VALUE,
          "Failed requests / (scheduled in the window - undetermined)."),
     _row("completed_share", "completed_share", "share", HIGHER, Level.RUN, VALUE,
