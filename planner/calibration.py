@@ -1,4 +1,4 @@
-"""What the team measured over the bound, per engine, machine, family, weights and regime; it replaces the defaults.
+"""What the team measured over the coverage bound, per engine, machine, family, weights, regime; it replaces defaults.
 
 A ratio is the speed per user that was measured over the coverage bound at the same load: one number per regime, never
 one constant. Public runs of one GB10 show why: dense .77-.87 with prompts up to 1k, .42-.77 with prompts of 8k

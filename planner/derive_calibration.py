@@ -15,14 +15,14 @@ def ratio_derivation(group: Group) -> Derivation:
     key = (s.engine, str(s.devices), s.family, s.quantization, s.context, s.mix, group.batches)
     return Derivation(
         key="ratio_" + "_".join(" ".join(key).split()),
-        title=f"Measured / bound, {where}", value=f"{group.ratio:.2f}",
-        formula="median of measured tok/s per user / tok/s by the bound with the experts touched, at the same batch",
+        title=f"Measured / coverage bound, {where}", value=f"{group.ratio:.2f}",
+        formula="median of measured tok/s per user / tok/s by the coverage bound, at the same batch",
         inputs=(
             *(given(f"{p.load_point}, run {p.run[:8]}",
                     f"{p.ratio:.2f} = {format_tok_s(p.measured_tok_s)} / {format_tok_s(p.coverage_tok_s)}, {p.batch:,} "
                     "at once",
                     f"{p.kind.value} on {p.at:%Y-%m-%d}, {p.model}") for p in group.points),
-            given("by the default constants", f"{group.default_ratio:.2f}", "planning value / the same bound"),
+            given("by the default constants", f"{group.default_ratio:.2f}", "planning value / coverage bound"),
         ),
         assumptions=tuple(f"left out: {o.point.load_point}, run {o.point.run[:8]}: {o.reason}" for o in group.outliers),
         band=f"{group.n} points of {group.runs} starts lie between {low:.2f} and {high:.2f}"

@@ -132,8 +132,8 @@ TEMPLATES: tuple[Template, ...] = (
         "changes a setting",
     ),
     Template(
-        "H6", "measured over bound", "always, once for each regime of the sweep", _always,
-        "{regime}: measured throughput is {low} to {high} of the bound.",
+        "H6", "measured over coverage bound", "always, once for each regime of the sweep", _always,
+        "{regime}: measured throughput is {low} to {high} of the coverage bound.",
         ("{f}: measured_over_bound between {low} and {high} x at {regime_point}",),
         "Compare with the coverage bound of the sizing at the same load.",
         "Question the premise that decode is bound by memory bandwidth.",

@@ -39,7 +39,7 @@ class QualitySet(NamedTuple):
 
 
 class Regime(NamedTuple):
-    """Where one ratio of measured over bound is taken to hold: requests at once, prompt against answer, context."""
+    """Where one ratio over the coverage bound is taken to hold: requests at once, prompt against answer, context."""
 
     batches: str
     mix: str

@@ -157,7 +157,7 @@ def report(folder: Path, told: dict[str, Any]) -> tuple[str, bool]:
     lines = [
         f"{manifest.contract.shared['model']} with random weights, transformers {told['transformers']}, "
         f"torch {told['torch']}, {gpu}. Kind: {manifest.kind}.", "",
-        "| load point | output tok/s | bound tok/s | measured/bound | TTFT p50 ms | TPOT p50 ms "
+        "| load point | output tok/s | coverage bound tok/s | measured/coverage bound | TTFT p50 ms | TPOT p50 ms "
         "| GPU memory GB | power W | use | spoiled by |", "|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     whole = manifest.status == "complete" and {r.load_point for r in manifest.repeats} == {

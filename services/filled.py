@@ -153,7 +153,7 @@ def fill_in(
     ws: Workspace, case: str, rows: Sequence[Filled], *, by: str, source: str, measured_at: date,
     plan: Plan | None = None, raw: File | None = None, machine: Machine | None = None,
 ) -> tuple[Evidence, ...]:  # fmt: skip
-    """Store figures typed in by a named person, all or none, and total speeds over the plan's bound beside them.
+    """Store figures typed in by a named person, all or none, and total speeds over the coverage bound beside them.
 
     `raw` is the file that they come from: it is kept with them. With `machine` the runs kept to the plan's contract,
     there; without, a candidate's figures compare with no other's. Raises InputError with row and field: a throughput
@@ -190,7 +190,7 @@ def fill_in(
 
 
 def _over_bound(pieces: Sequence[Evidence], plan: Plan) -> Iterator[Evidence]:
-    """Total speeds at the plan's own loads over its bound, as a bundle's summary has them; what was typed in stands."""
+    """Total speeds at the plan's own loads over its coverage bound, as a bundle's summary; what was typed in stands."""
     points = plan.points()
     bounds = {
         (c.id, name, points[name].load_hash()): bound
@@ -202,7 +202,7 @@ def _over_bound(pieces: Sequence[Evidence], plan: Plan) -> Iterator[Evidence]:
         if e.metric == "output_tok_s" and bound and (e.candidate, e.load_point) not in typed:
             yield e.model_copy(update={
                 "id": f"{e.id}/bound", "metric": "measured_over_bound", "value": e.value / bound, "unit": "x",
-                "note": f"{e.note}; over the plan's bound of {bound:,.0f} tok/s",
+                "note": f"{e.note}; over the plan's coverage bound of {bound:,.0f} tok/s",
             })  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""All figures by candidate and load point, what each engine start came to, and total output over the bound."""
+"""All figures by candidate and load point, what each engine start came to, and total output over the coverage bound."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bound_table(state: CaseState) -> None:
     """Total output over the coverage bound by load point, every kind of evidence; nothing where none was computed."""
     ratios = bound_frame(state)
     if ratios.empty:
-        st.markdown(t("Measured / bound: not measured."))
+        st.markdown(t("Measured / coverage bound: not measured."))
         return
-    with st.expander(t("Total output over the bound, by load point")):
-        st.dataframe(ratios, hide_index=True, width="content", alt=t("Measured throughput over the bound"))
+    with st.expander(t("Total output over the coverage bound, by load point")):
+        st.dataframe(ratios, hide_index=True, width="content", alt=t("Total output over the coverage bound"))

@@ -1,4 +1,4 @@
-"""The Sizing page's calibration: measured over bound by regime beside the defaults, and what is left out."""
+"""The Sizing page's calibration: measured over coverage bound by regime beside the defaults, and what is left out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def show(ws: Workspace, known: Calibration, asked: Question, sizing: Sizing) -> 
         st.markdown(t("No measured runs yet: default constants are used."))
     else:
         _replaced(sizing, here, asked.requirements.peak_users_max)
-        st.dataframe(_table(groups, here), hide_index=True, alt=t("Measured over bound by engine and regime"))
+        st.dataframe(_table(groups, here), hide_index=True, alt=t("Measured over coverage bound by engine and regime"))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             group = st.selectbox(
                 t("Explain the ratio of"), groups, key="ratio-explain", width=420,
@@ -70,7 +70,7 @@ def _table(groups: Sequence[Group], here: Setting | None) -> pd.DataFrame:
             t("Engine"): g.setting.engine,
             t("Quantization"): g.setting.quantization,
             t("In flight"): g.batches,
-            t("Measured / bound"): f"{g.ratio:.2f}",
+            t("Measured / coverage bound"): f"{g.ratio:.2f}",
             t("Range"): f"{g.spread[0]:.2f} – {g.spread[1]:.2f}",
             t("Points (starts)"): f"{g.n} ({g.runs})" + (f" · {t('few')}" if g.few else ""),
             t("Used"): g.setting == here and g.kind is Kind.MEASURED,

@@ -177,7 +177,7 @@ def bound_frame(state: CaseState) -> pd.DataFrame:
         groups.setdefault((e.candidate or "", e.load_point or "", e.kind.value), []).append(e)
     return pd.DataFrame(
         [
-            {t("Candidate"): c, t("Load point"): p, t("Kind"): t(kind), t("Measured / bound"): _cell(pieces)}
+            {t("Candidate"): c, t("Load point"): p, t("Kind"): t(kind), t("Measured / coverage bound"): _cell(pieces)}
             for (c, p, kind), pieces in sorted(groups.items(), key=lambda group: _place(state, group[0]))
         ]
     )

@@ -34,7 +34,7 @@ METRICS: dict[str, str] = {
     "quality_loss": "loss of quality",
     "json_valid": "valid JSON",
     "structured_cost": "cost of structured output",
-    "measured_over_bound": "measured / bound",
+    "measured_over_bound": "measured / coverage bound",
     "startup_s": "start-up",
     "oom": "out-of-memory deaths",
     "kv_capacity": "KV capacity",

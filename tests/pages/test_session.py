@@ -40,3 +40,4 @@ def test_metrics_are_called_by_words_and_a_verdict_is_cut_to_value_and_threshold
     assert (
         metrics_in_words("prefix_hit mean over user_tok_s_of_mine") == "prefix cache hits mean over user_tok_s_of_mine"
     )
+    assert metrics_in_words("measured_over_bound <= 1 x") == "measured / coverage bound ≤ 1 x"

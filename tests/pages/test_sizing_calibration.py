@@ -53,7 +53,11 @@ def test_the_section(home: Path) -> None:
     assert list(table[table.Used]["In flight"]) == ["1", "2 to 7", "8 to 31"]
     one = table[table.Used].iloc[0]
     # 0.952 ms by the bound over 3.628, 3.674 and 3.231 ms measured
-    assert (one["Measured / bound"], one["Range"], one["Points (starts)"]) == ("0.26", "0.26 – 0.29", "3 (3) · few")
+    assert (one["Measured / coverage bound"], one["Range"], one["Points (starts)"]) == (
+        "0.26",
+        "0.26 – 0.29",
+        "3 (3) · few",
+    )
     assert float(one["Default"]) > 2 * 0.26
     # measured up to eight in flight (sixteen on eight slots are eight), as many as the case's users at most
     assert not any("No run had" in c.value for c in app.caption)
