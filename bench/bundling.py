@@ -34,8 +34,8 @@ from planner.loads import LoadPoint
 from planner.poc import Plan, PlanCandidate, Stage
 
 LOG = "server.log"
-OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO, errno.ENOTDIR,
-               errno.ENOENT}  # fmt: skip
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+OF_THE_DISK = FULL | {errno.EROFS, errno.EACCES, errno.EIO, errno.ENOTDIR, errno.ENOENT}
 SO_FAR = "manifest.so-far.part"  # `seal` leaves .part files out
 ROOM = "room.part"  # as long as the manifest will be, so that a disk which others fill still takes the seal
 Status = Literal["complete", "cancelled", "failed"]
@@ -200,8 +200,9 @@ class Bundling:
 def cannot_write(folder: Path, error: OSError) -> InputError:
     """What a person reads when the disk does not take something."""
     why = os.strerror(error.errno) if error.errno else str(error)  # pyarrow's text names its own calls
+    way_out = "Make room" if error.errno in FULL else "Make it writable"
     return InputError(f"cannot be written: {why}.", where=str(folder),
-                      fix="Make room; the same command goes on from here, and finished points are kept.")  # fmt: skip
+                      fix=f"{way_out}; the same command goes on from here, and finished points are kept.")  # fmt: skip
 
 
 def recover(folder: Path) -> Manifest | None:

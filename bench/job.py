@@ -255,20 +255,18 @@ class Checked(NamedTuple):
 async def check_candidate(plan: Plan, candidate: PlanCandidate, folder: Path, inputs: PlanInputs = NO_FILES) -> Checked:
     """Start or attach to a candidate's server, run the preflight and stop it again; nothing is kept.
 
-    Raises ServerError when a server to attach to is not there, NotAllowed when another one answers at the address or
-    a file of the model is not the plan's.
+    `error` of what it returns says why it cannot be measured: no server, another one's, or a file that is not the
+    plan's. The other candidates of the plan are tried all the same.
     """
     launch, spoken = candidate.launch, dialect(candidate.engine, candidate.facts)
-    await asyncio.to_thread(check_files, launch, where=f"candidate {candidate.id}")
     server = Server(launch, spoken, folder / f"{candidate.id}.log" if launch.command else None)
     pool = Pool(server.origin)
     target = Target(pool, spoken, server, candidate.model_name, dict(plan.sampling), plan.stop.request_timeout_s)
     try:
+        await asyncio.to_thread(check_files, launch, where=f"candidate {candidate.id}")
         await (server.start() if launch.command else server.attach())
         found = await preflight(target, min(p.input_tokens for p in plan.load_points), inputs.tokenizer)
-    except ServerError as e:
-        if not launch.command:
-            raise
+    except (ServerError, NotAllowed) as e:
         return Checked(candidate.id, str(e), None, False, None, ())
     finally:
         pool.close()

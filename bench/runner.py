@@ -115,6 +115,8 @@ async def run_plan(
     inputs = read_inputs(plan, folder)
     try:
         out.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError("is a file.", where=str(out), fix="Name a folder for the results.") from None
     except OSError as e:
         raise cannot_write(out, e) from None
     notes = await asyncio.to_thread(end_leftovers, out)

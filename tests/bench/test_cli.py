@@ -88,6 +88,24 @@ def test_check_tells_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureFixt
     assert told["simulated"] is True
 
 
+def test_check_tries_every_candidate_and_says_of_each_how_it_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with emulator() as port:
+        both = plan(candidate(free_port(), name="gone"), candidate(port, name="there"))
+        (tmp_path / "plan.yaml").write_text(plan_to_yaml(both))
+        assert main(["check", str(tmp_path / "plan.yaml")]) == 1  # one did not answer, as --help says
+    out = capsys.readouterr().out
+    assert "gone: FAILED" in out and "the server is not there: it refused the connection" in out
+    assert "there: ok" in out
+
+
+def test_results_go_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["run", str(written(tmp_path, 1)), "--out", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"bench: {tmp_path / 'file'}: is a file. Name a folder for the results.\n"
+
+
 def test_a_person_who_cancels_gets_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
