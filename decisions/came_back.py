@@ -18,7 +18,16 @@ from pydantic import ValidationError
 from decisions.edits import Amended, Commented, ConditionAdded, ConditionRetired, Edit, RecheckMoved, ReviewMoved
 from decisions.escaping import unescaped
 from decisions.flip_condition import FlipCondition
-from decisions.madr_own import BELOW, comments_of, condition_from, language_of, named_parts, table_rows, warnings_of
+from decisions.madr_own import (
+    BELOW,
+    comments_of,
+    condition_from,
+    language_of,
+    named_parts,
+    option_titles,
+    table_rows,
+    warnings_of,
+)
 from decisions.madr_reader import MadrFile, read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import WORDS, Language
@@ -215,6 +224,10 @@ def _refused_in_block(file: MadrFile, mine: MadrFile) -> Iterator[str]:
     for key in _SAME_IN_THE_BLOCK:
         if theirs.get(key) != ours.get(key):
             yield f"{key} in the block is {theirs.get(key)!r}, and was {ours.get(key)!r}: a hand cannot change it."
+    titles = option_titles(file)
+    orphans = [t for t in theirs.get("candidates") or {} if t not in titles]
+    if orphans and set(titles) - set(option_titles(mine)):  # renamed; one that is gone needs no candidate
+        yield f"candidates in the block name {orphans[0]!r}, which is no option any more: rename it there too."
     words, was = str(file.front.get("status") or ""), str(mine.front.get("status") or "")
     if words != was and not (was == "superseded" and words.startswith("superseded by ")):
         yield f"status is {words!r}, and was {was!r}: it changes in Flipline, where acceptance checks what is missing."
@@ -245,9 +258,11 @@ def _told(file: MadrFile) -> Iterator[str]:
         yield from (word for v in (value if isinstance(value, list) else [value]) for word in str(v).split())
     yield from (f"front matter {key}" for key in file.front.keys() - _FRONT)
     named = {part.line: name for name, part in named_parts(file)}
+    listed = option_titles(file)  # which say already what the headings of options without pros and cons say
     for part in file.parts:
         name = named.get(part.line)
-        if name not in BELOW or name in ("consequences", "confirmation", "sizing", "evidence", "opinions"):
+        repeats = part.level == 3 and name is None and unescaped(part.heading) in listed
+        if not repeats and (name not in BELOW or name in _BELOW_WITH_FIELDS):
             yield from (name.split() if name else unescaped(part.heading).split())
         if name == "machine":
             yield from _words(_FOR_MACHINES.sub("", part.markdown.partition("```yaml\n")[0]))
@@ -260,6 +275,7 @@ _LINKS = tuple(f"* {verb}" for w in WORDS.values() for verb in (w.supersedes, w.
 _FOR_MACHINES = re.compile("|".join(re.escape(w.for_machines) for w in WORDS.values()))
 # Lines of a part that are written anew each time: the table, of which cells are read, and charts.
 _ANEW = {"conditions": re.compile(r"\s*\|"), "evidence": re.compile(r"!\[.*\]\(<.*\.svg>\)$")}
+_BELOW_WITH_FIELDS = ("consequences", "confirmation", "sizing", "evidence", "opinions")
 _FRONT = {"status", "date", "decision-makers", "consulted", "informed", "tags"}
 
 

@@ -46,10 +46,11 @@ _AS_WRITTEN = TypeAdapter(tuple[tuple[str, date, str], ...])
 def own_fields(file: MadrFile) -> dict[str, Any]:
     """Fields of AdrText as JSON has them; raises InputError for a part of the block that cannot be read."""
     _must_be_in_shape(file.machine or {})
-    read = _validated(prose_fields(file))
+    told_by_prose = prose_fields(file)
+    read = _validated(told_by_prose)
     kept = {name: told["is"] for name, told in _exact(file.machine or {}).items()
             if told.get("reads") == sha256_of(read.get(name))}  # fmt: skip
-    return {**read, **kept}
+    return {**(read or told_by_prose), **kept}
 
 
 def _must_be_in_shape(machine: Mapping[str, Any]) -> None:
@@ -160,6 +161,11 @@ def table_rows(file: MadrFile) -> tuple[tuple[str, ...], ...]:
     table = dict(named_parts(file)).get("conditions", _NOTHING).markdown
     lines = [x.strip() for x in table.split("\n") if x.strip().startswith("|")][2:]
     return tuple(tuple(c.strip() for c in _CELL.split(x.strip("|"))) for x in lines)
+
+
+def option_titles(file: MadrFile) -> tuple[str, ...]:
+    """The options as they are listed."""
+    return _bullets(dict(named_parts(file)).get("options", _NOTHING).markdown)
 
 
 def language_of(file: MadrFile) -> Language:

@@ -59,6 +59,36 @@ def test_a_proposal_is_amended(old, new, field, value):
     assert value is None or found[field] == value
 
 
+def test_an_option_is_added_by_its_line_in_the_list_alone_and_taken_out_everywhere():
+    added = back(PROPOSED, "* Ollama\n\n", "* Ollama\n* llama.cpp\n\n")
+    assert [o.title for o in changed(added, PROPOSED)["options"]] == ["vLLM", "Ollama", "llama.cpp"]
+    half = back(PROPOSED, "* Ollama\n\n", "\n").refused[0]
+    assert half.startswith("nothing takes these words where they stand: ")
+    assert "Ollama" in half
+
+
+def test_an_option_is_renamed_where_it_is_listed_where_it_is_weighed_and_where_its_candidate_stands():
+    whole = to_markdown(PROPOSED)
+    renamed = whole.replace("* Ollama\n", "* Ollama 0.6\n").replace("### Ollama\n", "### Ollama 0.6\n")
+    kept = "candidates in the block name 'Ollama', which is no option any more"
+    assert kept in came_back(renamed, PROPOSED, PROPOSED, at=NOW, author="Kim").refused[0]
+    everywhere = renamed.replace("  Ollama: ollama-b", "  Ollama 0.6: ollama-b")
+    asked = came_back(everywhere, PROPOSED, PROPOSED, at=NOW, author="Kim")
+    assert changed(asked, PROPOSED)["options"][1].candidate == "ollama-b"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("# vLLM serves", f"# {'x' * 301}", "title: string should have at most 300 characters"),
+        ("* Ollama\n\n", "* vLLM\n* Ollama\n\n", "two options carry the title 'vLLM'"),
+    ],
+)
+def test_a_field_that_cannot_stand_is_named(old, new, says):
+    with pytest.raises(InputError, match=says):
+        back(PROPOSED, old, new)
+
+
 def test_the_author_and_the_reason_stand_in_the_edit():
     (edit,) = back(PROPOSED, "Today developers run", "Today some run").edits
     assert (edit.author, edit.reason, edit.at) == ("Kim", "as reviewed", NOW)
