@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from planner.calibration import Calibration
-from planner.conditions import Condition
+from planner.conditions import STANDING, Condition, Evidence
 from planner.cost import Cost, cost
 from planner.errors import InputError
 from planner.hypothesis_case import ADDED_POINTS
@@ -116,6 +116,17 @@ def rate_capacity(
     return tuple(found)
 
 
+def taken_elsewhere(figures: Iterable[Evidence]) -> frozenset[str]:
+    """Ids of figures that stand in for a load that they were not taken at: others of their source state their load."""
+    silent, stating = [], set()
+    for e in figures:
+        if e.load_hash:
+            stating.add(e.source)
+        elif e.load_point and e.kind in STANDING:
+            silent.append(e)
+    return frozenset(e.id for e in silent if e.source in stating)
+
+
 def known_points(state: CaseState) -> dict[str, LoadPoint]:
     """Load points by name: the plan's, and what the bundles of the case say of names that the plan lacks."""
     found: dict[str, LoadPoint] = {}
@@ -147,10 +158,20 @@ def _knees(state: CaseState, candidate: str, levels: Sequence[Condition]) -> lis
     """One knee a sweep: the sweep with the most loads decided first, of two alike the one with the case's lengths."""
     known = known_points(state)
     context = state.context.model_copy(update={"points": known})
-    rungs = [p for p in known.values() if p.name not in ADDED_POINTS]
+    rungs = [p for p in known.values() if p.name not in ADDED_POINTS | _stood_in(state, candidate, levels)]
     own_first = sorted(sweeps(rungs), key=lambda s: not _of_this_case(s, state))
     knees = [find_knee(candidate, sweep, levels, state.evidence, context) for sweep in own_first]
     return sorted(knees, key=lambda k: -sum(step.verdict.decided for step in k.steps))
+
+
+def _stood_in(state: CaseState, candidate: str, levels: Sequence[Condition]) -> set[str]:
+    """Load points at which all that is seen of a candidate was taken at another load."""
+    asked = state.evidence.of_metric(*dict.fromkeys(level.metric for level in levels))
+    elsewhere = taken_elsewhere(asked)
+    if not elsewhere:
+        return set()
+    own = [e for e in asked if e.candidate == candidate and e.kind in STANDING and e.load_point]
+    return {e.load_point or "" for e in own if e.id in elsewhere} - {e.load_point for e in own if e.id not in elsewhere}
 
 
 def _of_this_case(sweep: Sweep, state: CaseState) -> bool:

@@ -52,10 +52,11 @@ def install(ws: Workspace, path: Path) -> None:
     else:
         offered = [LoadPoint.model_validate(p) for p in data.get("offered", [])]
         save_plan(ws, case.id, with_offered(draft_plan(ws, case.slug, r).plan, offered), AUTHOR)
+    points = ws.store.plans.of_case(case.id)[-1].plan().points()
     contracts = {name: Contract.model_validate(parts) for name, parts in data.get("contracts", {}).items()}
     ws.store.evidence.add(
         case.id,
-        [_imported(data["slug"], i, row, contracts) for i, row in enumerate(imported_rows(data), 1)],
+        [_imported(data["slug"], i, row, contracts, points) for i, row in enumerate(imported_rows(data), 1)],
         {c.full_hash(): c for c in contracts.values()},
     )
     archive = folder / "bundles.zip"
@@ -74,9 +75,15 @@ def imported_rows(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**group, **figure} for group in data.get("imported", []) for figure in group["figures"]]
 
 
-def _imported(slug: str, i: int, row: dict[str, Any], contracts: Mapping[str, Contract]) -> Evidence:
-    """One figure of a case file; where the source tells its starts apart, each is a source of its own."""
+def _imported(
+    slug: str, i: int, row: dict[str, Any], contracts: Mapping[str, Contract], points: Mapping[str, LoadPoint]
+) -> Evidence:  # fmt: skip
+    """One figure of a case file; where the source tells its starts apart, each is a source of its own.
+
+    One that `stands_in` was taken at another load than that of its load point, and states none.
+    """
     contract = contracts.get(row["candidate"])
+    point = None if row.get("stands_in") else points.get(row.get("load_point", ""))
     return Evidence(
         id=f"imported/{slug}/{i}",
         metric=row["metric"],
@@ -89,6 +96,7 @@ def _imported(slug: str, i: int, row: dict[str, Any], contracts: Mapping[str, Co
         at=datetime.fromisoformat(row["at"]),
         candidate=row["candidate"],
         load_point=row.get("load_point"),
+        load_hash=point.load_hash() if point else None,
         n=row.get("n"),
         by=AUTHOR,
         note=row["note"],

@@ -12,7 +12,7 @@ from planner.hypothesis_case import ADDED_POINTS
 from planner.knee import amount_of, sweeps
 from planner.metrics import METRICS, quantity
 from services.foreign import Seen
-from services.results import known_points
+from services.results import known_points, taken_elsewhere
 from services.verdicts import CaseState
 from ui.text import t
 
@@ -60,8 +60,10 @@ def rate_frame(state: CaseState, metric: str, statistic: str) -> pd.DataFrame:
 def _grouped(state: CaseState, wanted: dict[str, tuple[str, ...]], amount: Mapping[str, float]) -> pd.DataFrame:
     groups: dict[tuple[str, ...], list[Evidence]] = {}
     loads = planned_loads(state)
-    for e in state.evidence.of_metric(*wanted):
-        asked = e.statistic in wanted[e.metric] and e.load_point in amount and e.candidate
+    found = state.evidence.of_metric(*wanted)
+    elsewhere = taken_elsewhere(found)
+    for e in found:
+        asked = e.statistic in wanted[e.metric] and e.load_point in amount and e.candidate and e.id not in elsewhere
         if asked and e.load_hash in loads.get(e.load_point, (e.load_hash,)):
             key = (e.metric, e.statistic, e.candidate, e.kind.value, e.load_point, str(e.valid))
             groups.setdefault(key, []).append(e)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from streamlit.testing.v1 import AppTest
 
+from services.verdicts import case_state
+from services.workspace import open_workspace
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
+from ui.views import rate_frame
 
 
 def table_with(app: AppTest, column: str) -> list[dict[str, object]]:
@@ -23,6 +28,13 @@ def test_nortias_rates_read_as_imported_with_none_at_2_s_and_0_3_at_5_s(launch: 
     assert rows["5 s"]["Units for 50 users"] == "4, 5 with a spare"
     assert {row["Known"] for row in rows.values()} == {"as imported"}
     assert "0.1 req/s fails already" in text(app)
+
+
+def test_the_curve_holds_the_rates_that_were_offered_and_not_the_peak_that_one_stands_in_for(home: Path) -> None:
+    workspace = open_workspace(home)
+    curve = rate_frame(case_state(workspace, "nortia"), "ttft_ms", "p95")
+    workspace.store.close()
+    assert list(curve.rate) == [0.1, 0.2, 0.3, 0.5, 0.7, 1.0]  # the sweep of djangodevreng/dgx-spark-benchmarks@5636536
 
 
 def test_another_first_token_limit_is_a_row_and_its_knee_a_sentence(launch: Launch) -> None:
