@@ -24,6 +24,7 @@ from planner.what_if_engine import (
     outcomes,
 )
 from planner.yaml_files import LARGEST_FILE_BYTES, at_line, line_of, parse_guarded
+from services import remembered
 from services.workspace import Workspace
 
 COMPARE = "Compare with catalog/cases/nortia.yaml."
@@ -71,6 +72,8 @@ def on_candidate(r: Requirements, model_plan: str | None = None, gpu: str | None
 
 def case_score(ws: Workspace, r: Requirements, adjust: Mapping[str, float] | None = None) -> Score:
     """Score every engine on the favourite model plan and the first machine; `adjust` replaces points of criteria."""
+    if not adjust:
+        return remembered.score(r, ws.catalog)
     gpu = ws.catalog.gpu(r.hardware[0].gpu)
     return score(r, ws.catalog.engines, compute_capability=gpu.compute_capability, adjust=adjust)
 
