@@ -39,8 +39,10 @@ def changed_question(asked: Question, model: Model, key: str) -> Question:
     cache = c.segmented_control(
         t("KV cache"), list(KV_BYTES), default=plan.kv_cache_dtype, required=True, key=f"{key}-kv"
     )
+    unit = asked.settings.tensor_parallel
+    splits = [n for n in valid_tensor_parallel(model) if n <= max(8, unit)]
     devices = a.segmented_control(
-        t("Devices that share every layer"), [n for n in valid_tensor_parallel(model) if n <= 8], default=1,
+        t("Devices that share every layer"), splits, default=unit,
         required=True, key=f"{key}-tp", help=t("Tensor parallel. One unit is all devices that share one model."),
     )  # fmt: skip
     stages = b.segmented_control(

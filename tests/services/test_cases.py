@@ -9,6 +9,7 @@ import pytest
 from planner.errors import ConflictError, FliplineError, InputError
 from planner.loads import LoadPoint
 from planner.predictions import bound_tok_s, predict
+from planner.requirements import Hardware, ModelPlan
 from services.cases import (
     begin_case,
     favourite_sizing,
@@ -17,6 +18,7 @@ from services.cases import (
     save_requirements,
     sizings,
 )
+from services.launches import start
 from services.verdicts import case_state
 from tests.services.made import CASE
 
@@ -77,6 +79,21 @@ def test_the_favourite_is_sized_first(shipped, state):
     sized = sizings(shipped, state.requirements)
     assert [s.plan.id for s in sized] == ["B", "A", "C"]
     assert sized[0].sizing == favourite_sizing(shipped, state.requirements)
+
+
+@pytest.mark.parametrize(("count", "devices", "fits"), [(1, 1, False), (2, 2, True), (4, 2, True)])
+def test_a_unit_is_the_fewest_devices_of_the_machine_that_hold_the_model(shipped, state, count, devices, fits):
+    """70.6 billion parameters of two bytes: 141 GB, which one H100 of 80 GB does not hold and two do."""
+    r = state.requirements.model_copy(update={
+        "model_plans": (ModelPlan(id="X", label="X", model="meta-llama/Llama-3.3-70B-Instruct", quantization="bf16"),),
+        "hardware": (Hardware(gpu="nvidia-h100-80gb-sxm", count=count, in_house=True),),
+    })  # fmt: skip
+    found = favourite_sizing(shipped, r)
+    assert (found.settings.tensor_parallel, found.inputs is not None) == (devices, fits)
+    assert load_sizing(shipped, r, by_team=False).settings.tensor_parallel == devices
+    if fits:
+        made = start(shipped, r, "vllm", "kubernetes", "production")
+        assert "--tensor-parallel-size\n        - '2'" in made.text and "nvidia.com/gpu: 2" in made.text
 
 
 def test_what_is_expected_at_a_load_point_counts_requests_as_long_as_it_sends(shipped, state):
