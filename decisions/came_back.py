@@ -163,6 +163,10 @@ def _conditions(file: MadrFile, mine: MadrFile, base: Adr, where: str) -> tuple[
     if block not in (base.conditions, table):
         raise InputError("the table of conditions and the block say different things.", where=where,
                          fix="Edit one of the two.")  # fmt: skip
+    twice = next((id for id, n in Counter(c.id for c in table).items() if n > 1), None)
+    if twice is not None:
+        raise InputError(f"two rows of the table say the same condition, {twice}.", where=where,
+                         fix="Change the condition of one, or take it out.")  # fmt: skip
     return table
 
 

@@ -82,6 +82,11 @@ def test_an_option_is_renamed_where_it_is_listed_where_it_is_weighed_and_where_i
     [
         ("# vLLM serves", f"# {'x' * 301}", "title: string should have at most 300 characters"),
         ("* Ollama\n\n", "* vLLM\n* Ollama\n\n", "two options carry the title 'vLLM'"),
+        (
+            "| `peak_in",
+            "| `vllm-b: started is true` | fails | | | Kim | | |\n| `peak_in",
+            "two rows of the table say the same condition, engine-does-not-start",
+        ),
     ],
 )
 def test_a_field_that_cannot_stand_is_named(old, new, says):
