@@ -110,11 +110,12 @@ def _calibrated(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardw
 
 
 def _unit(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware) -> SizingSettings:
-    """The fewest devices of the machine that hold the model and one request; one where no number of them does."""
+    """The fewest devices of the machine that hold the requests of the peak, else one request, else one device."""
     one = SizingSettings()
     if hardware.count == 1:
         return one
     model, gpu, quant = ws.catalog.model(plan.model), ws.catalog.gpu(hardware.gpu), quantization(plan.quantization)
-    units = (SizingSettings(tensor_parallel=n) for n in valid_tensor_parallel(model) if n <= hardware.count)
-    fitting = (u for u in units if footprint(model, quant, gpu, fit_settings(r, plan, hardware, u)).requests_that_fit)
-    return next(fitting, one)
+    units = [SizingSettings(tensor_parallel=n) for n in valid_tensor_parallel(model) if n <= hardware.count]
+    room = [footprint(model, quant, gpu, fit_settings(r, plan, hardware, u)).requests_that_fit for u in units]
+    enough = (u for least in (r.peak_users_max, 1) for u, n in zip(units, room, strict=True) if n >= least)
+    return next(enough, one)

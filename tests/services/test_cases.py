@@ -81,9 +81,13 @@ def test_the_favourite_is_sized_first(shipped, state):
     assert sized[0].sizing == favourite_sizing(shipped, state.requirements)
 
 
-@pytest.mark.parametrize(("count", "devices", "fits"), [(1, 1, False), (2, 2, True), (4, 2, True)])
-def test_a_unit_is_the_fewest_devices_of_the_machine_that_hold_the_model(shipped, state, count, devices, fits):
-    """70.6 billion parameters of two bytes: 141 GB, which one H100 of 80 GB does not hold and two do."""
+@pytest.mark.parametrize(("count", "devices", "fits"), [(1, 1, False), (2, 2, True), (3, 2, True), (8, 4, True)])
+def test_a_unit_is_the_fewest_devices_of_the_machine_that_hold_the_peak(shipped, state, count, devices, fits):
+    """70.6 billion parameters of two bytes are 141 GB: one H100 of 76.5 GB for the engine does not hold them, two do.
+
+    A request of 4,096 tokens takes 80 x 2 x 8 x 128 x 2 B x 4,096 = 1.34 GB: two devices leave 12 GB less reserve, no
+    room for 50 of them; four leave 165 GB less reserve.
+    """
     r = state.requirements.model_copy(update={
         "model_plans": (ModelPlan(id="X", label="X", model="meta-llama/Llama-3.3-70B-Instruct", quantization="bf16"),),
         "hardware": (Hardware(gpu="nvidia-h100-80gb-sxm", count=count, in_house=True),),
@@ -93,7 +97,8 @@ def test_a_unit_is_the_fewest_devices_of_the_machine_that_hold_the_model(shipped
     assert load_sizing(shipped, r, by_team=False).settings.tensor_parallel == devices
     if fits:
         made = start(shipped, r, "vllm", "kubernetes", "production")
-        assert "--tensor-parallel-size\n        - '2'" in made.text and "nvidia.com/gpu: 2" in made.text
+        assert f"--tensor-parallel-size\n        - '{devices}'" in made.text
+        assert f"nvidia.com/gpu: {devices}" in made.text
 
 
 def test_what_is_expected_at_a_load_point_counts_requests_as_long_as_it_sends(shipped, state):
