@@ -66,6 +66,7 @@ def _of(table: str, name: str, field: str) -> Callable[[dict[str, Any]], float |
 
 
 AT_ONCE, POISSON = "256 at once", "200 req/s Poisson"
+DISPATCHED: tuple[tuple[str, int, tuple[str, ...]], ...] = ((AT_ONCE, 256, ()), (POISSON, 600, ("--rate", "200")))
 LIMITS = (
     Limit("arrival error p99, worst repeat, up to 512 streams (ms)", 0.5,
           lambda report: _worst(report, "arrival_error_p99_ms_worst")),
@@ -221,7 +222,7 @@ def measure(
                 say(f"repeat {repeat + 1} of {repeats}: {n} streams, {client}")
                 made.setdefault((client, n), []).append(one_repeat(bench, client, n, CHUNKS))
     say("dispatch")
-    dispatch = [dispatch_row(bench, AT_ONCE, 256), dispatch_row(bench, POISSON, 600, "--rate", "200")]
+    dispatch = [dispatch_row(bench, load, requests, *more) for load, requests, more in DISPATCHED]
     memory = None
     if not quick:
         say(f"memory: {MEMORY_STREAMS} streams x {MEMORY_CHUNKS} tokens")

@@ -20,10 +20,8 @@ settings.load_profile("flipline")
 
 # Files are given to processes in this order; a long one that began last would end alone.
 LONGEST = ("test_runner", "test_faults", "test_lifecycle", "test_shards", "test_gpu_kit", "test_pages")
-# Folders and files of bench that watch a clock or drive a browser.
+# Folders that hold limits of time or drive a browser; single tests elsewhere carry the mark themselves.
 ALONE_FOLDERS = ("perf", "browser")
-ALONE_FILES = ("arrivals", "emulator", "engines", "hypothesis_points", "kernel_stamps", "saturation", "shapes",
-               "transport")  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -31,8 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, all others keep their order; what is timed runs alone, which -m is to see."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for item in items:
-        room, file = item.path.parent.name, item.path.stem.removeprefix("test_")
-        if room in ALONE_FOLDERS or (room == "bench" and file in ALONE_FILES):
+        if item.path.parent.name in ALONE_FOLDERS:
             item.add_marker("alone")
 
 

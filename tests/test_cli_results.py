@@ -94,18 +94,14 @@ def test_compare_says_what_contracts_allow_and_every_outcome(run: Cli) -> None:
     assert "nothing to compare" in run("compare", "--case", "nortia").out
 
 
-@pytest.mark.parametrize(
-    "words", [("results",), ("results", "--json"), ("verdicts",), ("verdicts", "--json"), ("compare",)]
-)
-def test_speeds_in_two_precisions_carry_their_warning_in_every_command(
-    run: Cli, home: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_speeds_in_two_precisions_carry_their_warning_in_every_command(run: Cli, home: Path, tmp_path: Path) -> None:
     ws = open_workspace(home)
     crossing_plan(ws)
     both_speeds(ws, tmp_path)
     ws.store.close()
-    said = " ".join(run(words[0], "--case", "nortia", *words[1:]).out.split())
-    assert "no quality result stands beside their speeds" in said
+    for words in (("results",), ("results", "--json"), ("verdicts",), ("verdicts", "--json"), ("compare",)):
+        said = " ".join(run(words[0], "--case", "nortia", *words[1:]).out.split())
+        assert "no quality result stands beside their speeds" in said, words
 
 
 def test_usage_reads_a_request_log_and_says_which_days_do_not_count(run: Cli, tmp_path: Path) -> None:

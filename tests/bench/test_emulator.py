@@ -159,6 +159,7 @@ def test_cache_that_runs_out_preempts_for_real_and_everybody_still_gets_every_to
     assert max(s["waiting"] for s in seen) >= 1
 
 
+@pytest.mark.alone  # what runs beside it takes the core between two writes
 def test_everybody_in_a_step_gets_the_token_in_the_same_tick() -> None:
     slow = Settings(timing="continuous", step=StepTime(base_s=0.02), slots=8)
     exchanges = talk(slow, lambda pool: burst(pool, 4, tokens=12))

@@ -77,6 +77,7 @@ def test_a_client_that_fails_ends_the_run_with_its_own_words() -> None:
 
 def test_the_report_has_the_fields_that_scripts_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instrument, "CHUNKS", 5)
+    monkeypatch.setattr(instrument, "DISPATCHED", tuple((load, 16, more) for load, _, more in instrument.DISPATCHED))
     monkeypatch.setattr(instrument, "VLLM_PYTHON", instrument.ROOT / "no-such-python")
     report = json.loads(json.dumps(instrument.measure([2], 1, quick=True, say=lambda _: None)))
     (row,) = report["rows"]
