@@ -150,7 +150,7 @@ def _config(lines: Iterable[Flag]) -> str:
 
 
 class Check(NamedTuple):
-    """A setting that is risky on some servers, and the sentence."""
+    """A setting that is risky on some servers, and the sentence; {stored} is the format of the checkpoint."""
 
     topic: str
     applies: Callable[[Server, LaunchSettings], bool]
@@ -166,8 +166,8 @@ CHECKS: tuple[Check, ...] = (
           "fp8 is refused for a bf16 checkpoint; use fp8_per_tensor, or leave it out for an FP8 checkpoint."),
     Check("quantization", lambda e, s: e.id in ("llama-server", "ollama") and s.quantization is not None,
           "the GGUF file decides the quantization; the setting has no effect."),
-    Check("quantization", lambda e, s: e.id == "tensorrt_llm" and s.quantization is not None,
-          "it reads the format from the checkpoint; bring one that is stored in it."),
+    Check("quantization", lambda e, s: bool(s.stored_as),
+          "the sizing counts {stored} weights and nothing converts them at load: the checkpoint has to be stored so."),
     Check("KV precision", lambda e, s: s.kv_cache_dtype == "fp8",
           "a narrower KV cache changes answers: compare quality; llama.cpp has q8_0 instead of FP8."),
     Check("several GPUs", lambda e, s: e.id in ("llama-server", "ollama") and s.tensor_parallel > 1,
@@ -184,7 +184,10 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _cautions(server: Server, settings: LaunchSettings) -> Iterable[Caution]:
-    return (Caution(topic=c.topic, kind="setting", sentence=c.sentence) for c in CHECKS if c.applies(server, settings))
+    found = (c for c in CHECKS if c.applies(server, settings))
+    return (
+        Caution(topic=c.topic, kind="setting", sentence=c.sentence.format(stored=settings.stored_as)) for c in found
+    )
 
 
 def _unequal(server: Server) -> Iterable[Caution]:

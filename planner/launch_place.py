@@ -122,10 +122,11 @@ def machine_notes(settings: LaunchSettings, form: str) -> tuple[str, ...]:
 
 
 def model_notes(server: Server, made: LaunchPlan) -> tuple[str, ...]:
-    """That the model has to be made known to a server whose command does not name it."""
+    """In which format the model has to be, and that a server whose command does not name it has to be told of it."""
+    notes = tuple(f"{made.model}: {w.sentence}" for w in made.warnings if w.topic == "quantization")
     if server.launch.model != "environment":
-        return ()
-    return (f"The command names no model: create or pull it as {made.served_name} once the server runs.",)
+        return notes
+    return (*notes, f"The command names no model: create or pull it as {made.served_name} once the server runs.")
 
 
 def one_line(text: str) -> str:

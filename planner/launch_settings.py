@@ -34,7 +34,8 @@ class LaunchSettings(Frozen):
 
     `model` is a repository or path, for llama-server the GGUF file. The memory split (GiB on one device) is needed by
     engines whose fraction is not the one of vLLM. `config_file` is where a server finds settings that have no flag.
-    `accelerator` and `os` are the machine's.
+    `accelerator` and `os` are the machine's. `stored_as` is the format that the checkpoint has to bring along, empty
+    where the engine converts it at load or nothing is to be converted.
     """
 
     model: str = Field(min_length=1)
@@ -47,6 +48,7 @@ class LaunchSettings(Frozen):
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
     kv_cache_dtype: Literal["fp16", "bf16", "fp8", "fp32"] = "fp16"
     quantization: str | None = None
+    stored_as: str = ""
     tensor_parallel: int = Field(default=1, ge=1)
     prefix_caching: bool = True
     step_tokens: int = Field(default=2048, ge=64)

@@ -13,6 +13,7 @@ from planner.gates import RunForm, accelerator
 from planner.launch import LaunchPlan, launch
 from planner.launch_forms import FORMS, StartForm, start_form
 from planner.launch_settings import LaunchSettings, PurposeId
+from planner.quantization import WIDE_BITS, quantization
 from planner.requirements import Requirements
 from planner.scoring import Score
 from planner.server_schema import Server
@@ -26,7 +27,7 @@ from services.workspace import Workspace
 SERVER_OF = {"ollama": "llama-server"}
 # What an engine is told to convert at load; other formats need a checkpoint that is stored in them.
 CONVERTS: dict[str, dict[str, str]] = {
-    "vllm": {"fp8": "fp8_per_tensor"}, "sglang": {"fp8": "fp8"}, "tgi": {"fp8": "fp8"}, "tensorrt_llm": {"fp8": "fp8"},
+    "vllm": {"fp8": "fp8_per_tensor"}, "sglang": {"fp8": "fp8"}, "tgi": {"fp8": "fp8"},
 }  # fmt: skip
 
 
@@ -67,6 +68,8 @@ def settings_of(
     )
     gguf = weights.gguf_file or f"{plan.model.split('/')[-1]}-{form.quantization.upper()}.gguf"
     batch, why_batch = _batch(sizing, purpose)
+    kind, from_hub = quantization(plan.quantization), form.weight_format == "safetensors"
+    converted = CONVERTS.get(found.id, {}).get(kind.id) if from_hub else None
     return LaunchSettings(
         model=gguf if form.weight_format == "gguf" else plan.model,
         purpose=purpose,
@@ -77,7 +80,8 @@ def settings_of(
         queue_limit=r.peak_users_max,
         gpu_memory_utilization=round(advice.gpu_memory_utilization, 3),
         kv_cache_dtype=plan.kv_cache_dtype,
-        quantization=CONVERTS.get(found.id, {}).get(plan.quantization) if form.weight_format == "safetensors" else None,
+        quantization=converted,
+        stored_as=kind.id if from_hub and kind.bits < WIDE_BITS and not converted else "",
         tensor_parallel=advice.tensor_parallel,
         weights_gib=budget.weights / GIB,
         kv_pool_gib=budget.kv / GIB or None,

@@ -7,10 +7,11 @@ import yaml
 
 from planner.errors import UnknownName
 from planner.launch_forms import FORMS
+from planner.requirements import Hardware
 from services.cases import favourite_sizing
 from services.launches import Weights, settings_of, start, startable
 from services.plans import draft_plan
-from services.scores import case_score
+from services.scores import case_score, on_candidate
 from services.verdicts import case_state
 from tests.services.made import CASE
 
@@ -54,6 +55,31 @@ def test_what_a_person_states_about_the_weights_is_pinned(shipped, r):
     assert "--revision ad44e777" in start(shipped, r, "vllm", "bare", "production", Weights("ad44e777")).text
     contained = start(shipped, r, "llama-server", "container", "production", Weights(gguf_file="/srv/models/b.gguf"))
     assert "-m /models/b.gguf" in contained.text and "/srv/models:/models:ro" in contained.text
+
+
+@pytest.mark.parametrize(
+    ("plan", "engine", "told"),
+    [
+        ("C", "vllm", "has to be stored so"),  # int4: AWQ and GPTQ are made beforehand, by no engine at load
+        ("C", "tensorrt_llm", "has to be stored so"),
+        ("B", "tensorrt_llm", "has to be stored so"),  # FP8: it reads what ModelOpt stored
+        ("B", "vllm", ""),  # --quantization fp8_per_tensor converts 16-bit weights
+        ("A", "vllm", ""),  # bf16, as its maker stored it
+        ("C", "llama-server", ""),  # the GGUF file says it in its name
+    ],
+)
+def test_a_format_that_nothing_makes_at_load_has_to_be_in_the_checkpoint(shipped, r, plan, engine, told):
+    """Else Qwen3-32B would be loaded in 16 bit: 65 GB where the sizing counts 18."""
+    asked = on_candidate(r, plan, "nvidia-gb10-dgx-spark")
+    for form in FORMS:
+        made = start(shipped, asked, engine, form, "production")
+        assert bool(told) == ("has to be stored so" in made.text)
+        assert bool(told) == any("has to be stored so" in w.sentence for w in made.launch.warnings)
+
+
+def test_another_machine_than_nvidia_is_told_in_the_form(shipped, r):
+    amd = r.model_copy(update={"hardware": (Hardware(gpu="amd-mi300x", in_house=True),)})
+    assert "amd.com/gpu" in start(shipped, amd, "vllm", "kubernetes", "production").text
 
 
 def test_memory_is_the_sizings_split_in_each_engines_meaning(shipped, r):
