@@ -5,12 +5,12 @@ Everything that was looked at and not used is listed with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from planner.conditions import STANDING, Condition, Context, Evidence, Kind, PassedOver, State
-from planner.contract import moved_fields
+from planner.contract import Contract, moved_fields
 from planner.metrics import Level, quantity
 
 OF_A_START = frozenset({"started", "startup_s", "kv_capacity_tokens", "kv_capacity_spread"})
@@ -96,10 +96,21 @@ def _stands_with(condition: Condition, e: Evidence, newest: Evidence, context: C
     """Whether a piece counts beside the newest: facts only the newest, demand all days, runs of the same contract."""
     if condition.of.level is Level.STATIC:
         return e.at == newest.at
-    if condition.of.level is Level.DEMAND or condition.metric in OF_EVERY_START or e.contract == newest.contract:
+    if condition.of.level is Level.DEMAND or condition.metric in OF_EVERY_START:
         return True
-    a, b = context.contracts.get(e.contract or ""), context.contracts.get(newest.contract or "")
-    return bool(a and b and a.candidate == b.candidate and not moved_fields(a, b, "exact"))
+    return _alike(e.contract, newest.contract, context.contracts)
+
+
+def _alike(one: str | None, other: str | None, contracts: Mapping[str, Contract]) -> bool:
+    a, b = contracts.get(one or ""), contracts.get(other or "")
+    return one == other or bool(a and b and a.candidate == b.candidate and not moved_fields(a, b, "exact"))
+
+
+def of_the_newest(pieces: Sequence[Evidence], contracts: Mapping[str, Contract]) -> list[Evidence]:
+    """Pieces under the newest one's contract: what an older version or other settings gave is another server's."""
+    newest = max(pieces, key=lambda e: (e.at, e.id)).contract
+    alike = {c for c in {e.contract for e in pieces} if _alike(c, newest, contracts)}
+    return [e for e in pieces if e.contract in alike]
 
 
 def _unfit(condition: Condition, e: Evidence, point: str | None, context: Context, planned: str | None) -> str:

@@ -23,7 +23,7 @@ from ui.report_results import (
 )
 from ui.report_verdicts import verdicts_section
 from ui.text import t
-from ui.views import SEEN, other_loads
+from ui.views import SEEN, of_older_versions, other_loads
 
 
 def report_of(ws: Workspace, state: CaseState) -> Report:
@@ -85,6 +85,10 @@ def _in_short(state: CaseState) -> tuple[Block, ...]:
         text = t("Left out of the charts, since taken at another load or length than this plan's: figures of {points}.",
                  points=", ".join(elsewhere))  # fmt: skip
         found.append(Paragraph(text, tone="warning"))
+    if older := of_older_versions(state):
+        text = t("Left out of the charts: older figures of {who}, under another version or other settings.",
+                 who=", ".join(older))  # fmt: skip
+        found.append(Paragraph(text, tone="note"))
     return tuple(found)
 
 

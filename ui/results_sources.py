@@ -7,11 +7,11 @@ import streamlit as st
 from services.verdicts import CaseState
 from ui.parts import go_to, kind_badge, plain
 from ui.text import t
-from ui.views import SEEN, other_loads
+from ui.views import SEEN, of_older_versions, other_loads
 
 
 def sources_section(state: CaseState) -> None:
-    """The kinds of evidence as badges, and a warning for what decides nothing or was taken at another load."""
+    """The kinds of evidence as badges, and what is left out: what decides nothing, other loads, older versions."""
     known = {f.kind for f in state.evidence.facts}
     kinds = [k.value for k in SEEN if k in known]
     if kinds:
@@ -24,5 +24,8 @@ def sources_section(state: CaseState) -> None:
             t("Left out below: figures of {points} that were taken at another load or length than this plan's.",
               points=plain(", ".join(others))), icon=":material/rule:",
         )  # fmt: skip
+    if older := of_older_versions(state):
+        st.caption(t("Left out below: older figures of {who}, under another version or other settings.",
+                     who=plain(", ".join(older))))  # fmt: skip
     if "measured" not in kinds:
         go_to("measure", t("Nothing was measured on this machine yet."))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from planner.choosing import of_the_newest
 from planner.conditions import Evidence, Kind, Verdict
 from planner.hypothesis_case import ADDED_POINTS
 from planner.knee import amount_of, sweeps
@@ -68,7 +70,8 @@ def _grouped(state: CaseState, wanted: dict[str, tuple[str, ...]], amount: Mappi
             key = (e.metric, e.statistic, e.candidate, e.kind.value, e.load_point, str(e.valid))
             groups.setdefault(key, []).append(e)
     rows = []
-    for (metric, statistic, candidate, kind, point, valid), pieces in groups.items():
+    for (metric, statistic, candidate, kind, point, valid), every in groups.items():
+        pieces = of_the_newest(every, state.context.contracts)
         values = sorted(p.value for p in pieces)
         seen = kind in SEEN
         rows.append(
@@ -112,6 +115,23 @@ def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
     return [e for e in found if e.kind in SEEN and e.load_hash in loads.get(e.load_point, (e.load_hash,))]
 
 
+def counted(state: CaseState, pieces: list[Evidence]) -> list[Evidence]:
+    """Of figures of one sort those that a verdict counts: the valid ones where one is, under the newest contract."""
+    return of_the_newest([e for e in pieces if e.valid] or pieces, state.context.contracts)
+
+
+def of_older_versions(state: CaseState) -> list[str]:
+    """Candidates of which older figures are left out, since newer ones of another version or setting stand there."""
+    seen = [e for e in _seen(state, (m for m, _ in TABLE)) if e.valid and e.load_point and e.candidate]
+    several = Counter(key for key, _ in {((e.candidate, e.kind), e.contract) for e in seen})
+    groups: dict[tuple[str, ...], list[Evidence]] = {}
+    for e in seen:
+        if several[e.candidate, e.kind] > 1:
+            groups.setdefault((e.candidate or "", e.metric, e.statistic, e.kind, e.load_point or ""), []).append(e)
+    contracts = state.context.contracts
+    return sorted({key[0] for key, found in groups.items() if len(of_the_newest(found, contracts)) < len(found)})
+
+
 TITLES = {
     "user_tok_s": "Speed per user", "output_tok_s": "Total output", "ttft_ms": "TTFT", "itl_ms": "Gap between tokens",
     "error_share": "Errors", "goodput": "Goodput", "started": "Started", "startup_s": "Start-up",
@@ -132,7 +152,8 @@ def results_frame(state: CaseState) -> pd.DataFrame:
             row = groups.setdefault((e.candidate or "", e.load_point, e.kind.value), {})
             row.setdefault((e.metric, e.statistic), []).append(e)
     rows = []
-    for (candidate, point, kind), found in sorted(groups.items(), key=lambda group: _place(state, group[0])):
+    for (candidate, point, kind), every in sorted(groups.items(), key=lambda group: _place(state, group[0])):
+        found = {key: counted(state, several) for key, several in every.items()}
         pieces = [e for several in found.values() for e in several]
         rows.append(
             {
@@ -179,7 +200,12 @@ def bound_frame(state: CaseState) -> pd.DataFrame:
         groups.setdefault((e.candidate or "", e.load_point or "", e.kind.value), []).append(e)
     return pd.DataFrame(
         [
-            {t("Candidate"): c, t("Load point"): p, t("Kind"): t(kind), t("Measured / coverage bound"): _cell(pieces)}
+            {
+                t("Candidate"): c,
+                t("Load point"): p,
+                t("Kind"): t(kind),
+                t("Measured / coverage bound"): _cell(counted(state, pieces)),
+            }
             for (c, p, kind), pieces in sorted(groups.items(), key=lambda group: _place(state, group[0]))
         ]
     )
@@ -223,9 +249,10 @@ def outcomes_frame(state: CaseState) -> pd.DataFrame:
 
 def kv_spread(state: CaseState) -> list[str]:
     """KV capacity over the starts of each candidate, in words: it differs between starts of the same engine."""
-    found: dict[tuple[str, str], list[float]] = {}
+    groups: dict[tuple[str, str], list[Evidence]] = {}
     for e in _seen(state, ("kv_capacity_tokens",)):
-        found.setdefault((e.candidate or "", e.kind.value), []).append(e.value)
+        groups.setdefault((e.candidate or "", e.kind.value), []).append(e)
+    found = {key: [e.value for e in counted(state, pieces)] for key, pieces in groups.items()}
     same, apart = (
         t("{who} ({kind}): {low:,.0f} tokens at every start ({n})"),
         t("{who} ({kind}): {low:,.0f} to {high:,.0f} tokens over {n} starts"),

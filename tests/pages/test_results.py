@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from bundle.folder import open_bundle, seal
+from services.arrivals import bring_in
 from services.verdicts import case_state
-from services.workspace import open_workspace
+from services.workspace import now, open_workspace
+from tests.bundle.made import request
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
-from ui.views import rate_frame
+from tests.services.made import asking, measured, with_plan
+from ui.views import of_older_versions, rate_frame, results_frame, ttft_frame
 
 
 def table_with(app: AppTest, column: str) -> list[dict[str, object]]:
@@ -35,6 +41,27 @@ def test_the_curve_holds_the_rates_that_were_offered_and_not_the_peak_that_one_s
     curve = rate_frame(case_state(workspace, "nortia"), "ttft_ms", "p95")
     workspace.store.close()
     assert list(curve.rate) == [0.1, 0.2, 0.3, 0.5, 0.7, 1.0]  # the sweep of djangodevreng/dgx-spark-benchmarks@5636536
+
+
+def test_figures_of_an_older_version_are_no_part_of_a_median_and_are_named(home: Path, tmp_path: Path) -> None:
+    workspace = open_workspace(home)
+    with_plan(workspace, asking("vllm: ttft p95 <= 300 ms at parallel-2", levels=("ttft p95 <= 300 ms",)))
+    for version, ttft_s in (("0.31.0", 0.4), ("0.32.0", 0.2)):
+        for start in (1, 2, 3):
+            folder = tmp_path / f"{version}-{start}"
+            measured(folder, start=start, reported=version, asked=version,
+                     records=[request(i, i * 0.35, ttft_s=ttft_s) for i in range(130)])  # fmt: skip
+            run = open_bundle(folder)
+            ended = now() - timedelta(hours=2 if version == "0.31.0" else 1)
+            seal(folder, run.model_copy(update={"id": f"{run.id}-{version}", "finished_at": ended.isoformat()}))
+            bring_in(workspace, "nortia", folder, "Kim")
+    state = case_state(workspace, "nortia")
+    workspace.store.close()
+    row = results_frame(state).query("Kind == 'measured'").iloc[0]
+    assert (row["TTFT p95"], row["Starts"]) == ("200 ms", 3)  # three starts of 400 ms before them are of 0.31.0
+    (drawn,) = ttft_frame(state).query("kind == 'measured' and series == 'p95'").itertuples()
+    assert (drawn.low, drawn.high) == (pytest.approx(200), pytest.approx(200))
+    assert of_older_versions(state) == ["vllm"]
 
 
 def test_another_first_token_limit_is_a_row_and_its_knee_a_sentence(launch: Launch) -> None:

@@ -56,7 +56,8 @@ def measured(folder: Path, *, n: int = 130, asked: str = "", reported: str = "",
         shared={"model": "tiny"}, candidate={"engine": "vllm", "engine_version": asked},
         observed={"engine_version_reported": reported},
     )  # fmt: skip
-    bundle(folder, [request(i, i * 0.35) for i in range(n)], **{"kind": Kind.MEASURED, "contract": contract, **more})
+    sent = {"records": [request(i, i * 0.35) for i in range(n)], "kind": Kind.MEASURED, "contract": contract}
+    bundle(folder, **sent | more)
     ended = (now() - timedelta(hours=1)).isoformat()
     seal(folder, open_bundle(folder).model_copy(update={"finished_at": ended}))
     return folder
