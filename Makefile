@@ -31,7 +31,7 @@ run: $(APP_READY) ## install what is missing and open the app on this machine
 # Hundreds of tests start Python anew; where an environment forbids it to keep what it compiled, each would compile again.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_READY) ## run every test but those that need a real engine (wants Chromium and prometheus)
-	$(BIN)/python -m pytest -m "not engine and not alone" -n 3 --dist loadfile --no-loadscope-reorder $(ARGS) $(OR_NONE)
+	$(BIN)/python -m pytest -m "not engine and not alone" --ignore=tests/perf --ignore=tests/browser -n 3 --dist loadfile --no-loadscope-reorder $(ARGS) $(OR_NONE)
 	$(BIN)/python -m pytest -m "alone and not engine" tests/perf tests/browser tests/bench $(ARGS) $(OR_NONE)
 
 test-vllm: $(DEV_READY) $(MODEL)/config.json ## serve a tiny model with a real vLLM on the CPU and test against it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from planner.catalog import Catalog
 from planner.gpu_schema import Gpu
@@ -69,6 +70,7 @@ _KV = (
 )
 
 
+@cache
 def _model_key(name: str) -> str:
     text = re.sub(r"\([^)]*\)|\[[^\]]*\]", " ", name.lower().replace("_", "-")).split("/")[-1]
     parts = [p.strip(".") for part in _MODEL_PARTS.split(text) for p in _dotted(part)]
@@ -90,6 +92,7 @@ def model_of(name: str, catalog: Catalog) -> Model | None:
     return known.get(_model_key(name)) or known.get(key)
 
 
+@cache
 def _gpu_words(name: str) -> frozenset[str]:
     text = re.sub(r"\b\d+\s*x\s*(?=[a-z])|\(see[^)]*\)", " ", name.lower())
     text = re.sub(r"(\d)\s*g(i?)b\b", r"\1gb", text)
