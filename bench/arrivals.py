@@ -44,6 +44,10 @@ class Arrivals:
         self.steps_s: list[float] = []
         self._offset_ns = self._look_closely()
 
+    def offset_s(self) -> float:
+        """CLOCK_MONOTONIC minus the wall clock now, in seconds; losing the core between the two reads moves nothing."""
+        return self._look_closely() * 1e-9
+
     def time_of(self, control: Sequence[tuple[int, int, bytes]], epoch: int) -> tuple[float, bool]:
         """Arrival in seconds on CLOCK_MONOTONIC, and whether that is known: a dropped stamp gives an upper bound.
 

@@ -120,7 +120,7 @@ class Load:
         with undisturbed():
             self.t0 = await self._begin()
             cpu, waited = time.process_time(), waited_for_core_s()
-            t0_unix = time.time() - (self._target.pool.clock() - self.t0)
+            offset_s = seen.offset_s()
             on_start(self.t0)
             async with asyncio.TaskGroup() as group:
                 watch = [group.create_task(self._watch()), group.create_task(_measure_lag(lags))]
@@ -130,10 +130,10 @@ class Load:
             duration = self._target.pool.clock() - self.t0
             cpu_share = (time.process_time() - cpu) / duration if duration > 0 else 0.0
             waiting = None if waited is None else (waited_for_core_s() or waited) - waited
-            drift_ms = (time.time() - t0_unix - duration) * 1000
+            drift_ms = (offset_s - seen.offset_s()) * 1000
         steps_ms = [1000 * s for s in seen.steps_s[stepped:]]
         return Result(
-            t0_unix_s=t0_unix, duration_s=duration, records=await self._records(),
+            t0_unix_s=self.t0 - offset_s, duration_s=duration, records=await self._records(),
             status="stopped" if self._stop_reason else "complete", stop_reason=self._stop_reason,
             loop_lag_p99_ms=percentile(lags, 99) * 1000 if lags else None,
             loop_stalled_share=sum(lag for lag in lags if lag > LAG_EVERY_S) / duration if duration > 0 else 0.0,

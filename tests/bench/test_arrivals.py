@@ -83,6 +83,23 @@ def test_losing_the_core_between_two_clock_reads_is_no_step(clocks: Clocks) -> N
     assert (arrivals.epoch, arrivals.steps_s, arrivals.dropped) == (0, [], 0)
 
 
+@pytest.mark.parametrize("torn", range(6, 11))
+def test_the_offset_that_a_repeat_begins_and_ends_with_knows_no_lost_core_either(clocks: Clocks, torn: int) -> None:
+    """Read once each, wall and monotonic clock would have differed by the 30 ms, as if somebody had set the wall's."""
+    reads = 0
+
+    def wall() -> int:
+        nonlocal reads
+        reads += 1
+        if reads == torn:  # five reads were for the offset at the start, five are for this one
+            clocks.pass_ms(30)
+        return clocks.wall
+
+    arrivals = Arrivals(wall, lambda: clocks.monotonic)
+    began = (clocks.monotonic - clocks.wall) * 1e-9
+    assert arrivals.offset_s() == pytest.approx(began, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("times", "unsure", "bound"),
     [

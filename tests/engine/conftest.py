@@ -10,6 +10,8 @@ import pytest
 
 from bench.dialects import dialect
 from bench.engines import Server
+from bundle.folder import find_bundles
+from bundle.summary import summarise
 from planner.plan_file import plan_to_yaml
 from planner.poc import Plan, PlanCandidate
 from services.cases import begin_case
@@ -29,6 +31,7 @@ MAX_NUM_SEQS = 8
 SWEEP = ("single", "parallel-2", "parallel-4", "parallel-8")
 OVERLOAD = "overload"
 STARTS = 3
+TRIES = 3
 # Limits that no machine of two cores comes near, so that each verdict is known beforehand.
 HYPOTHESES = {
     "H-starts": "vllm: started is true",
@@ -85,10 +88,17 @@ def measured_plan(workspace: Workspace, case: str, drafted: Drafted) -> Plan:
 
 @pytest.fixture(scope="session")
 def bundle_folder(measured_plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that `python -m bench run` left: one bundle per start."""
-    out = tmp_path_factory.mktemp("real-vllm") / "results"
-    done = bench_run(measured_plan, out)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    """The folder that `python -m bench run` left: one bundle per start.
+
+    Where the machine stood still in every start, which the rules of validity say, it is measured anew, as a person would.
+    """
+    for _ in range(TRIES):
+        out = tmp_path_factory.mktemp("real-vllm") / "results"
+        done = bench_run(measured_plan, out)
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        judged = [e for folder in find_bundles(out) for e in summarise(folder) if e.metric == "user_tok_s"]
+        if {e.load_point for e in judged if e.valid} == {*SWEEP, OVERLOAD}:
+            break
     return out
 
 
