@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +17,10 @@ from bench.importers.foreign import Foreign, Format, Load, Stated, documents
 from bench.machine import TOOL_VERSION
 from bundle.folder import LONGEST_NAME, seal
 from bundle.manifest import EngineStart, Imported, Manifest, Repeat
-from bundle.records import write_records
+from bundle.records import read_records, write_records
 from planner.conditions import Kind
 from planner.contract import FIELD, Contract
-from planner.errors import InputError, UnknownName
+from planner.errors import BundleError, InputError, UnknownName
 from planner.frozen import sha256_of
 from planner.loads import LoadPoint
 from planner.poc import Plan
@@ -29,6 +30,8 @@ FORMATS: dict[str, Format] = {
     for f in (vllm_bench, sglang_bench, guidellm, aiperf, llama_benchy, llama_batched_bench, llama_bench)
 }
 PRINTED = "= Serving Benchmark Result ="
+AS_WRITTEN, HALF = "Choose the file as the tool wrote it.", "holds half a character, which no text can."
+SLACK_S = 0.001  # between clocks of one machine
 NEAR = 0.05  # lengths in files are means of what was drawn or answered
 
 
@@ -75,7 +78,7 @@ def read_foreign(name: str, content: bytes, stated: Stated, format: str = "") ->
         return _agreeing(chosen.read(text, docs, stated), stated, chosen)
     except InputError as e:
         raise type(e)(e.what, where=name, fix=e.fix) from None
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError) as e:
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as e:
         raise InputError(f"a field holds another kind of value than {chosen.what if chosen else 'known'} writes: {e}.",
                          where=name, fix="Choose the file as the tool wrote it.") from None  # fmt: skip
 
@@ -118,9 +121,10 @@ def import_file(path: Path, out: Path, choices: Choices, format: str = "") -> tu
         for (load, number), own in zip(_numbered(loads), foreign.loads, strict=True):
             words[load.point.name] = own.point.in_words()
             points[load.point.name] = load.point
+            _must_be_possible(load, path.name)
             figures += [f.model_copy(update={"load_point": load.point.name, "repeat": number}) for f in load.figures]
             if load.records:
-                repeats.append(_repeat(part, load, number))
+                repeats.append(_repeat(part, load, number, path.name))
         at = max(load.at for load in loads).isoformat(timespec="seconds")
         planned = {c.id: c for c in choices.plan.candidates} if choices.plan else {}
         manifest = Manifest(
@@ -141,8 +145,7 @@ def import_file(path: Path, out: Path, choices: Choices, format: str = "") -> tu
         sealed = seal(part, manifest)
         part.rename(folder)
     except PydanticSerializationError:
-        raise InputError("holds half a character, which no text can.", where=path.name,
-                         fix="Choose the file as the tool wrote it.") from None  # fmt: skip
+        raise InputError(HALF, where=path.name, fix=AS_WRITTEN) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return folder, sealed, foreign
@@ -225,9 +228,28 @@ def _numbered(loads: Sequence[Load]) -> Iterator[tuple[Load, int]]:
         yield load._replace(point=load.point.model_copy(update={"name": name})), counts[name]
 
 
-def _repeat(folder: Path, load: Load, number: int) -> Repeat:
+def _must_be_possible(load: Load, name: str) -> None:
+    """Raise InputError for a figure below 0, and for a request whose times run backwards."""
+    below = next((f for f in load.figures if f.value < 0), None)
+    if below:
+        raise InputError(f"{below.theirs} is {below.value:g}, which cannot be.", where=name, fix=AS_WRITTEN)
+    for r in load.records:
+        times = [t for t in (r.scheduled_s, r.dispatched_s, *r.chunk_s) if t is not None]
+        if any(b < a - SLACK_S for a, b in pairwise(times)):
+            raise InputError(f"the times of request {r.request + 1} run backwards.", where=name, fix=AS_WRITTEN)
+
+
+def _repeat(folder: Path, load: Load, number: int, name: str) -> Repeat:
     file = f"{load.point.name}-{number}.records.parquet"
-    write_records(folder / file, list(load.records))
+    try:
+        write_records(folder / file, list(load.records))
+        read_records(folder / file)  # refuses what no client can have seen
+    except UnicodeEncodeError:
+        raise InputError(HALF, where=name, fix=AS_WRITTEN) from None
+    except (ValueError, TypeError, OverflowError):  # what Arrow raises for a value of another kind or size
+        raise InputError("holds a count that no request can have.", where=name, fix=AS_WRITTEN) from None
+    except BundleError as e:
+        raise InputError(e.what, where=name, fix=AS_WRITTEN) from None
     count = {o: sum(r.outcome == o for r in load.records) for o in ("ok", "failed", "undetermined")}
     return Repeat(load_point=load.point.name, repeat=number, t0_unix_s=load.at.timestamp() - load.duration_s,
                   duration_s=load.duration_s, scheduled=len(load.records), records=file, **count)  # fmt: skip
