@@ -90,7 +90,7 @@ def measured_plan(workspace: Workspace, case: str, drafted: Drafted) -> Plan:
 def bundle_folder(measured_plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that `python -m bench run` left: one bundle per start.
 
-    Where the machine stood still in every start, which the rules of validity say, it is measured anew, as a person would.
+    Where the machine stood still in every start, as the rules of validity then say, a person would measure anew.
     """
     for _ in range(TRIES):
         out = tmp_path_factory.mktemp("real-vllm") / "results"
