@@ -291,7 +291,7 @@ BAD = {
     "nested without end": ('{"a": ' + "[" * 200_000, "holds JSON that no tool writes"),
     "a number without end": ('{"a": ' + "9" * 5000 + "}", "holds JSON that no tool writes"),
     "a number beyond all": (harmed(DETAILED, duration=float("inf")), "field 'duration' is inf, not a number"),
-    "a gap below 0": (harmed(DETAILED, itls=[[*gaps[:-1], -0.1] for gaps in json.loads(DETAILED)["itls"]]), "run backwards"),
+    "a gap below 0": (harmed(DETAILED, itls=[[*g[:-1], -0.1] for g in json.loads(DETAILED)["itls"]]), "run backwards"),
     "a prompt below 0": (harmed(DETAILED, input_lens=[-5] * 4), "column 'prompt_tokens' holds less than 0"),
     "a count that is none": (harmed(DETAILED, output_lens=[10**30] * 4), "holds a count that no request can have"),
     "half a character": (harmed(DETAILED, errors=["\ud800"] * 4), "holds half a character, which no text can"),
