@@ -17,6 +17,7 @@ from planner.fit import footprint
 from planner.quantization import quantization
 from planner.requirements import Hardware, ModelPlan, Requirements
 from planner.splits import valid_tensor_parallel
+from services import remembered
 from services.calibrations import calibration, setting_of
 from services.scores import case_score
 from services.workspace import Workspace, now
@@ -99,14 +100,14 @@ def load_sizing(ws: Workspace, r: Requirements, *, by_team: bool) -> Sizing:
     if by_team:
         return favourite_sizing(ws, asked)
     plan, hardware = asked.favourite_plan, asked.hardware[0]
-    return size(asked, plan, hardware, ws.catalog, _unit(ws, asked, plan, hardware))
+    return remembered.size(asked, plan, hardware, ws.catalog, _unit(ws, asked, plan, hardware))
 
 
 def _calibrated(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware, known: Calibration) -> Sizing:
     """A sizing by the ratios of the favourite engine, since a ratio belongs to an engine and a sizing names none."""
     favourite, unit = case_score(ws, r).favourite, _unit(ws, r, plan, hardware)
     setting = setting_of(ws.catalog, r, plan, hardware, favourite, unit.tensor_parallel) if favourite else None
-    return size(r, plan, hardware, ws.catalog, unit, known.for_(setting) if setting else ())
+    return remembered.size(r, plan, hardware, ws.catalog, unit, known.for_(setting) if setting else ())
 
 
 def _unit(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware) -> SizingSettings:
