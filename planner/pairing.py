@@ -46,10 +46,13 @@ def pair(condition: Condition, point: str | None, pieces: Sequence[Evidence], co
     if left.state or right.state:
         return Pair(left, right)
     agreed = agreement(left.pieces, right.pieces, context)
+    if agreed is None:
+        silent = [n for n, c in zip(names, (left, right), strict=True) if n and not contract_of(c.pieces, context)]
+        return Refused(f"a side states no contract ({' and '.join(silent)})")
     refused = _refusal(condition.metric, left.pieces, right.pieces, agreed)
     if refused:
         return Refused(refused)
-    return Pair(left, right, tuple(str(m) for m in agreed.differences) if agreed else ())
+    return Pair(left, right, tuple(str(m) for m in agreed.differences))
 
 
 def agreement(left: Sequence[Evidence], right: Sequence[Evidence], context: Context) -> Parity | None:
@@ -63,10 +66,8 @@ def contract_of(pieces: Sequence[Evidence], context: Context) -> Contract | None
     return context.contracts.get(max(pieces, key=lambda e: (e.at, e.id)).contract or "")
 
 
-def _refusal(metric: str, left: Sequence[Evidence], right: Sequence[Evidence], agreed: Parity | None) -> str:
+def _refusal(metric: str, left: Sequence[Evidence], right: Sequence[Evidence], agreed: Parity) -> str:
     """Why the two sides do not compare; empty when they do."""
-    if agreed is None:
-        return "a side states no contract"
     if {e.load_hash for e in left} != {e.load_hash for e in right}:
         return "the load differs"
     if agreed.state == "refused":
