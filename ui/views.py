@@ -66,7 +66,7 @@ def _grouped(state: CaseState, wanted: dict[str, tuple[str, ...]], amount: Mappi
     elsewhere = taken_elsewhere(found)
     for e in found:
         asked = e.statistic in wanted[e.metric] and e.load_point in amount and e.candidate and e.id not in elsewhere
-        if asked and e.load_hash in loads.get(e.load_point, (e.load_hash,)):
+        if asked and e.load_hash in loads.get(e.load_point, (e.load_hash,)) and _of_these_levels(state, e):
             key = (e.metric, e.statistic, e.candidate, e.kind.value, e.load_point, str(e.valid))
             groups.setdefault(key, []).append(e)
     rows = []
@@ -112,7 +112,16 @@ def ttft_frame(state: CaseState) -> pd.DataFrame:
 
 def _seen(state: CaseState, metrics: Iterable[str]) -> list[Evidence]:
     loads, found = planned_loads(state), state.evidence.of_metric(*dict.fromkeys(metrics))
-    return [e for e in found if e.kind in SEEN and e.load_hash in loads.get(e.load_point, (e.load_hash,))]
+    return [
+        e for e in found
+        if e.kind in SEEN and e.load_hash in loads.get(e.load_point, (e.load_hash,)) and _of_these_levels(state, e)
+    ]  # fmt: skip
+
+
+def _of_these_levels(state: CaseState, e: Evidence) -> bool:
+    """Goodput under other service levels than the plan's is another figure; it was counted before the plan changed."""
+    asked = state.context.service_levels
+    return e.metric != "goodput" or not asked or e.service_levels == asked
 
 
 def counted(state: CaseState, pieces: list[Evidence]) -> list[Evidence]:

@@ -64,6 +64,17 @@ def test_figures_of_an_older_version_are_no_part_of_a_median_and_are_named(home:
     assert of_older_versions(state) == ["vllm"]
 
 
+def test_goodput_that_was_counted_before_the_levels_changed_is_in_no_median(home: Path, tmp_path: Path) -> None:
+    workspace = open_workspace(home)
+    with_plan(workspace, asking("vllm: goodput >= 90 % at parallel-2", levels=("ttft p95 <= 150 ms",)))
+    for start in (1, 2, 3):  # every first token comes after 200 ms
+        bring_in(workspace, "nortia", measured(tmp_path / f"{start}", start=start), "Kim")
+    assert results_frame(case_state(workspace, "nortia")).iloc[0]["Goodput"] == "0 %"
+    with_plan(workspace, asking("vllm: goodput >= 90 % at parallel-2", levels=("ttft p95 <= 2 s",)))
+    assert results_frame(case_state(workspace, "nortia")).iloc[0]["Goodput"] == "100 %"
+    workspace.store.close()
+
+
 def test_another_first_token_limit_is_a_row_and_its_knee_a_sentence(launch: Launch) -> None:
     app = launch("results")
     app = app.number_input(key="rate-level-nortia").set_value(5.0).run()
