@@ -90,7 +90,7 @@ class Emulator:
         try:
             while request := await _read_request(reader):
                 await self._answer(request, reader, writer)
-        except (ConnectionError, asyncio.CancelledError):
+        except (ConnectionError, asyncio.CancelledError, httptools.HttpParserError):
             pass
         finally:
             self._open.discard(task)
@@ -98,13 +98,16 @@ class Emulator:
 
     async def _answer(self, request: _Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         s, path = self.settings, request.path.partition("?")[0]
-        if path == "/v1/chat/completions" and request.method == "POST":
-            await self._chat(json.loads(request.body), reader, writer)
+        posted = _posted(request.body) if request.method == "POST" else None
+        if posted is None and request.method == "POST":
+            send_error(writer, 400, "The body is not a JSON object with the fields of a request.")
+        elif posted is not None and path == "/v1/chat/completions":
+            await self._chat(posted, reader, writer)
         elif path == self._dialect.metrics_path:
             text = "" if s.fault == "no-metrics" else page(self._dialect, s, self._turns, self._counters)
             send(writer, 200, text.encode(), "text/plain")
-        elif path == "/tokenize" and request.method == "POST" and self._dialect.tokenize != "none":
-            send(writer, 200, self._tokenised(json.loads(request.body)))
+        elif posted is not None and path == "/tokenize" and self._dialect.tokenize != "none":
+            send(writer, 200, self._tokenised(posted))
         elif path in VERSIONS:
             send(writer, 200, {"version": VERSION, self._dialect.version_key: VERSION})
         elif path == "/v1/models":
@@ -194,6 +197,16 @@ class Emulator:
         if why:
             send_error(writer, 400, why)
         return bool(why)
+
+
+def _posted(data: bytes) -> dict[str, Any] | None:
+    """The body of a request, an empty one as {}; None where it, or a field that is read here, is of another form."""
+    try:
+        body: dict[str, Any] = json.loads(data or b"{}")
+        _text(body), _asked_output(body)
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        return None
+    return body
 
 
 def _text(body: dict[str, Any]) -> str:

@@ -56,6 +56,20 @@ def talk(settings: Settings, use: Callable[[Pool], Awaitable[T]]) -> T:
     return with_emulator(settings, go)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b'{"messages": 5}', b'{"messages": [5]}', b'{"messages": [{"content": [5]}]}',
+     b'{"messages": [], "max_tokens": "many"}', b'{"messages": [], "max_tokens": 1e999}', b"[" * 100_000],
+)  # fmt: skip
+def test_what_is_no_chat_request_is_refused_as_engines_do_and_the_connection_is_kept(body: bytes) -> None:
+    async def use(pool: Pool) -> list[Exchange]:
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: emulator\r\nContent-Length: %d\r\n\r\n" % len(body)
+        return [await pool.exchange(head + body, timeout_s=5) for _ in range(2)]
+
+    told = talk(Settings(**QUICK), use)
+    assert [(e.status, e.error_kind, e.reconnected) for e in told] == [(400, "", False)] * 2
+
+
 async def chat(pool: Pool, *, words: int = 6, tokens: int = 6, timeout_s: float = 60.0, **more: Any) -> Exchange:
     body: dict[str, Any] = {
         "model": "emulated", "messages": [{"role": "user", "content": "w " * words}], "max_tokens": tokens,
