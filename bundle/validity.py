@@ -109,6 +109,7 @@ def facts(
     good = [r for r in load if r.outcome == "ok"]
     lags = [(r.dispatched_s - r.scheduled_s) * 1000 for r in load if r.dispatched_s is not None]
     ttfts = [t for r in good if (t := ttft_service_ms(r)) is not None]
+    usual_ttft = percentile(ttfts, 50) if ttfts else 0.0
     foreign = manifest.imported is not None  # says neither what was asked for nor what the server's metrics were
     fixed_length = not foreign and manifest.contract.candidate.get("output_length", "fixed") == "fixed"
     fixed_length = fixed_length and not point.free_length
@@ -117,7 +118,7 @@ def facts(
     peak_running = max((s.value for s in telemetry if s.name == "running"), default=None)
     gaps = sum(max(0, len(r.chunk_s) - 1) for r in good)
     return {
-        "dispatch_lag_share_of_ttft": percentile(lags, 95) / percentile(ttfts, 50) if lags and ttfts else None,
+        "dispatch_lag_share_of_ttft": percentile(lags, 95) / usual_ttft if lags and usual_ttft > 0 else None,
         "loop_lag_p99_ms": repeat.loop_lag_p99_ms,
         "loop_stalled_share": repeat.loop_stalled_share,
         "coalesced_share": _coalesced(load, repeat.shards),

@@ -42,6 +42,12 @@ def test_a_few_merged_chunks_are_counted_and_said_and_spoil_nothing(tmp_path):
     assert "ttft-upper-bound: 14.29% of the TTFTs are upper bounds" in ttft.note
 
 
+def test_first_tokens_without_a_wait_as_a_coarse_foreign_clock_has_them_have_no_dispatch_lag(tmp_path):
+    found = summarise(bundle(tmp_path, closed_loop(ttft_s=0.0)))
+    assert one(found, "ttft_ms", "p50").value == 0
+    assert not any("dispatch-lag" in s for e in found for s in e.spoiled_by)
+
+
 @pytest.mark.parametrize(
     ("records", "repeat", "rule", "spoiled", "kept"),
     [
