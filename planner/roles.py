@@ -41,20 +41,31 @@ def baseline_engine(
     engines: Mapping[str, Engine],
     gates: Mapping[str, tuple[Gate, ...]],
     favourite: str | None,
+    share: Mapping[str, float],
 ) -> str | None:
     """What a gain is stated against: what runs today, else the simplest engine that passes its gates.
 
-    Raises UnknownName when the current engine is not in the catalogue.
+    Of equally simple ones the one that scores higher. Raises UnknownName when the current engine is not in the
+    catalogue.
     """
+    today = _today(requirements, engines)
+    if today and today != favourite:
+        return today
+    open_to = {id: e for id, e in sorted(engines.items()) if id != favourite and not failed(gates[id])}
+    ratings = engine_ratings(open_to)
+    return max(open_to, key=lambda id: (level(rated(engines[id], EASE).rating), round(total(ratings[id], share), 12)),
+               default=None)  # fmt: skip
+
+
+def _today(requirements: Requirements, engines: Mapping[str, Engine]) -> str | None:
+    """The engine that runs today, by its own name or that of its llama-server."""
     today = requirements.current_engine
-    if today:
-        by_name = {id: id for id in engines} | {e.llama_server.id: e.id for e in engines.values() if e.llama_server}
-        if today.lower() not in by_name:
-            raise UnknownName.from_known("engine", today, by_name, where="current engine")
-        if by_name[today.lower()] != favourite:
-            return by_name[today.lower()]
-    open_to = [id for id in sorted(engines) if id != favourite and not failed(gates[id])]
-    return max(open_to, key=lambda id: level(rated(engines[id], EASE).rating), default=None)
+    if not today:
+        return None
+    by_name = {id: id for id in engines} | {e.llama_server.id: e.id for e in engines.values() if e.llama_server}
+    if today.lower() not in by_name:
+        raise UnknownName.from_known("engine", today, by_name, where="current engine")
+    return by_name[today.lower()]
 
 
 def advise(
@@ -67,13 +78,14 @@ def advise(
     """One role for every engine, in the order of `engines`; `weighted` are the weights, where they are known."""
     ws = weighted or weights(requirements, adjust)
     ranked = engine_ratings({id: e for id, e in engines.items() if not failed(gates[id])})
-    best = winner(ranked, {w.criterion: w.weight for w in ws})
-    baseline = baseline_engine(requirements, engines, gates, best)
+    share = {w.criterion: w.weight for w in ws}
+    best = winner(ranked, share)
+    baseline, today = baseline_engine(requirements, engines, gates, best, share), _today(requirements, engines)
     found = []
     for id, engine in engines.items():
         stops = failed(gates[id])
         if id == baseline:
-            found.append(_baseline(requirements, engine, stops))
+            found.append(_baseline(engine, stops, runs_today=id == today))
         elif stops:
             found.append(Advice(
                 engine=id, role="stopped", reason=" ".join(f"{g.gate}: {g.reason}" for g in stops),
@@ -97,8 +109,8 @@ def _favourite(engine: Engine, ws: tuple[Weight, ...]) -> Advice:
     )  # fmt: skip
 
 
-def _baseline(requirements: Requirements, engine: Engine, stops: tuple[Gate, ...]) -> Advice:
-    today = "it runs today" if requirements.current_engine else "of the others it is the simplest to set up"
+def _baseline(engine: Engine, stops: tuple[Gate, ...], *, runs_today: bool) -> Advice:
+    today = "it runs today" if runs_today else "of the others none is simpler to set up"
     not_adopted = "".join(f" Not to be adopted: {g.gate}: {g.reason}" for g in stops)
     ease = rated(engine, EASE)
     return Advice(

@@ -92,6 +92,16 @@ def test_a_stopped_engine_that_runs_today_is_still_measured_as_the_baseline() ->
     assert not tgi.ranked
 
 
+def test_where_the_favourite_runs_today_the_baseline_is_another_and_does_not_claim_to_run() -> None:
+    one = nortia(current_engine="ollama", peak_users_min=1, peak_users_max=1)  # Ollama runs today and comes first
+    assert one.favourite == "ollama"
+    baseline = one.of(one.baseline or "").advice
+    assert baseline.reason.startswith("of the others none is simpler to set up")
+    # vLLM and SGLang are rated alike for installation: the one that scores higher is the better yardstick.
+    assert one.baseline == max(("vllm", "sglang"), key=lambda e: one.of(e).score)
+    assert nortia(current_engine="ollama").of("ollama").advice.reason.startswith("it runs today")
+
+
 @pytest.mark.parametrize("metrics_needed", [True, False])
 def test_five_users_make_the_simplest_engine_win(metrics_needed: bool) -> None:
     # Flip condition of the seed: real concurrency around 5 means a simpler set-up.
