@@ -35,7 +35,7 @@ class Chosen(NamedTuple):
 def choose(condition: Condition, point: str | None, pieces: Sequence[Evidence], context: Context) -> Chosen:
     """The pieces that decide a condition of one candidate at a load point (None: at none), or why there are none."""
     candidate, planned = condition.candidate, _planned(point, context)
-    passed: list[PassedOver] = []
+    unfit: list[tuple[Evidence, str]] = []
     fitting: list[Evidence] = []
     predictions: list[Evidence] = []
     for e in pieces:
@@ -49,9 +49,15 @@ def choose(condition: Condition, point: str | None, pieces: Sequence[Evidence], 
             continue
         reason = _unfit(condition, e, point, context, planned)
         if reason:
-            passed.append(PassedOver(evidence=e.id, reason=reason))
+            unfit.append((e, reason))
         else:
             fitting.append(e)
+    told = {e.source for e in fitting}  # their other statistics are no evidence that was passed over
+    passed = [
+        PassedOver(evidence=e.id, reason=reason)
+        for e, reason in unfit
+        if e.statistic == condition.statistic or e.source not in told
+    ]
     expectation = _expectation(condition, predictions)
 
     def give(state: State, why: str, extra: Sequence[PassedOver] = ()) -> Chosen:

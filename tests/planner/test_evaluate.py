@@ -95,6 +95,14 @@ def test_a_document_is_no_evidence_of_speed():
     assert v.passed_over[0].reason == "a document is no evidence of speed"
 
 
+def test_another_statistic_is_passed_over_only_where_its_run_does_not_give_the_asked_one():
+    median = ttft(statistic="p50", id="median")
+    alone = evaluate(PROMISE, [median], context())
+    assert (alone.state, alone.passed_over[0].reason) == (State.UNMEASURED, "statistic is p50, not p95")
+    beside = evaluate(PROMISE, [median, ttft()], context())
+    assert (beside.state, beside.passed_over) == (State.HOLDS, ())
+
+
 def test_the_same_name_with_another_load_is_passed_over():
     other = PEAK.model_copy(update={"input_tokens": 100})
     v = evaluate(PROMISE, [ttft(load_hash=other.load_hash())], context())
