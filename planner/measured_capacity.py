@@ -164,6 +164,6 @@ def capacity_words(unit: UnitCapacity) -> tuple[str, ...]:
     if unit.users:
         said.append(in_words("closed", unit.users))
     if unit.rate_per_s:
-        good = f", {unit.good_per_s:.3g} req/s of them good" if unit.good_per_s is not None else ""
+        good = f" offered, {unit.good_per_s:.3g} done and good" if unit.good_per_s is not None else ""
         said.append(in_words("open", unit.rate_per_s) + good)
     return tuple(said)

@@ -22,6 +22,9 @@ def test_imported_rates_give_units_at_5_s_as_imported() -> None:
     unit = unit_capacity("vllm", None, rate_knee(5), [])
     assert (unit.rate_per_s, unit.rate_kind) == (0.3, Kind.IMPORTED)
     assert capacity_words(unit) == ("0.3 req/s",)
+    # A Poisson schedule of 8 req/s brought 7.65 of them in the window, and all were good.
+    counted = unit.model_copy(update={"rate_per_s": 8.0, "good_per_s": 7.65})
+    assert capacity_words(counted) == ("8 req/s offered, 7.65 done and good",)
     # 50 users x 1 a minute = 0.833 req/s; a unit loaded to 70 % takes 0.21: 3.97 -> 4 units, 5 with the spare.
     # 20 users: 0.333 / 0.21 = 1.59 -> 2, 3 with the spare.
     assert [
