@@ -88,6 +88,16 @@ def _longest_prompt(s: LaunchSettings) -> str:
     return str(s.max_model_len - 1)
 
 
+def _step_tokens(s: LaunchSettings) -> str:
+    """vLLM refuses a step that has not a token for every request (vllm/config/scheduler.py)."""
+    return str(max(s.step_tokens, s.max_num_seqs))
+
+
+def _step_why(s: LaunchSettings) -> str:
+    more = "; at least one for each request in it" if s.max_num_seqs > s.step_tokens else ""
+    return f"{s.why('step_tokens')}{more}"
+
+
 def _whole_prompts(s: LaunchSettings) -> str:
     return str(max(s.step_tokens, s.max_model_len))
 
@@ -153,7 +163,7 @@ _NAME = Step("served_model_name", _number("served_name"), "served_name")
 _REVISION = Step("revision", _number("revision"), "revision")
 _LENGTH = Step("max_context_length", _number("max_model_len"), "max_model_len")
 _BATCH = Step("max_concurrent_sequences", _number("max_num_seqs"), "max_num_seqs")
-_STEP_TOKENS = Step("chunked_prefill_size", _number("step_tokens"), "step_tokens")
+_STEP_TOKENS = Step("chunked_prefill_size", _step_tokens, _step_why)
 _QUEUE = Step("queue_limit", _production(_number("queue_limit")), "queue_limit")
 _CONVERT = Step("quantization", _number("quantization"), "quantization")
 _SEED = Step("seed", _benchmark(_number("seed")), "runs can be repeated")

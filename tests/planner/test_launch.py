@@ -124,6 +124,16 @@ def test_risky_settings_are_warned_about(name: str, change: dict[str, object], w
     assert not any(words in w.sentence for w in launch(_server(name), NORTIA).warnings)
 
 
+@pytest.mark.parametrize("name", ["vllm", "sglang", "tensorrt_llm", "llama-server"])
+def test_a_step_has_a_token_for_each_of_its_requests(name: str) -> None:
+    # vllm/config/scheduler.py 0.32: max_num_batched_tokens below max_num_seqs is a ValueError; the others keep equal.
+    role = _server(name).parameters["chunked_prefill_size"].flag
+    step = {n: next(f for f in launch(_server(name), NORTIA.model_copy(update={"max_num_seqs": n})).flags
+                    if f.flag == role) for n in (32, 2550)}  # fmt: skip
+    assert (step[32].value, step[2550].value) == ("2048", "2550")
+    assert step[2550].why.endswith("at least one for each request in it")
+
+
 def test_what_cannot_be_made_equal_is_a_warning() -> None:
     kinds = {w.topic: w.kind for w in launch(_server("ollama"), NORTIA).warnings}
     assert kinds["output length"] == "cannot"  # no ignore_eos: only per-token figures compare
