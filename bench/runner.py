@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from bench.bundling import Job, cannot_write
 from bench.consent import check_allowed
 from bench.containers import check_files, find_image
-from bench.dialects import dialect
+from bench.dialects import NOT_SAMPLING, dialect
 from bench.engines import kill_what_runs
 from bench.inputs import PlanInputs, read_inputs
 from bench.job import Cancelled, JobRun, unless_cancelled
@@ -76,17 +76,21 @@ def jobs_of(plan: Plan) -> list[Job]:
 def check_plan(plan: Plan, *, allow_command: bool) -> None:
     """Refuse a plan before anything starts: unknown engines, commands that are not an engine's, rules that dangle.
 
-    Also one of whose bundles two would lie in the same folder, or one in a folder that no file system takes.
+    Also one of whose bundles two would lie in the same folder, or one in a folder that no file system takes, and one
+    whose sampling would make another load of it.
     """
+    if other := sorted(NOT_SAMPLING & plan.sampling.keys()):
+        raise InputError(f"{other[0]} is no sampling: it would change the load itself.", where="sampling",
+                         fix="Take it out; lengths stand in the load points.")  # fmt: skip
     for candidate in plan.candidates:
         dialect(candidate.engine, candidate.facts)
         check_allowed(candidate.launch, allow=allow_command, where=f"candidate {candidate.id}")
     taken: dict[str, Job] = {}
     for job in jobs_of(plan):
-        if (other := taken.setdefault(job.folder_name, job)) is not job or len(job.folder_name) > LONGEST_NAME:
+        if (first := taken.setdefault(job.folder_name, job)) is not job or len(job.folder_name) > LONGEST_NAME:
             where = f"candidate {job.candidate.id}, stage {job.stage.name[:80]}"
-            theirs = f"is that of candidate {other.candidate.id}, stage {other.stage.name[:80]}, too"
-            why = theirs if other is not job else "has too long a name"
+            theirs = f"is that of candidate {first.candidate.id}, stage {first.stage.name[:80]}, too"
+            why = theirs if first is not job else "has too long a name"
             raise InputError(f"the folder of its bundle, {job.folder_name[:80]}, {why}.", where=where,
                              fix="Rename a stage.")  # fmt: skip
     names = [stage.name for stage in plan.stages]

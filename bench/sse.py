@@ -57,6 +57,8 @@ class EventReader:
                 self._take(line)
             elif self._data:
                 yield self._event(t)
+            else:
+                self._name = ""  # an event without data is none, and its name goes with it (HTML standard, 9.2.6)
         self._rest = buffer[start:]
 
     def finish(self, t: float) -> Iterator[Event]:

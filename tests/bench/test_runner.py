@@ -341,6 +341,13 @@ def test_a_plan_whose_bundles_would_not_lie_apart_is_refused(tmp_path: Path, fir
         run_started(plan(candidate(1), points=points, stages=stages), tmp_path)
 
 
+@pytest.mark.parametrize("name", ["n", "max_tokens", "model", "stream"])
+def test_a_sampling_that_would_change_the_load_is_refused(tmp_path: Path, name: str) -> None:
+    # With n = 2 every chunk of two answers would count as one user's, and the speed per user would be double.
+    with pytest.raises(InputError, match=f"sampling: {name} is no sampling"):
+        run_started(plan(candidate(1), sampling={"temperature": 0.0, name: 2.0}), tmp_path)
+
+
 def test_two_benches_that_attach_to_a_server_do_not_measure_into_one_folder_at_once(tmp_path: Path) -> None:
     with alone_in(tmp_path), pytest.raises(NotAllowed, match="another bench is measuring into this folder"):
         run_attached(FAST, tmp_path)

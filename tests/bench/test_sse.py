@@ -74,6 +74,11 @@ def test_a_heartbeat_without_data_says_nothing(beat: bytes) -> None:
     assert (times(answer), answer.malformed) == ([3.0], "")
 
 
+def test_an_event_without_data_leaves_no_name_behind() -> None:
+    answer = answer_of(b"event: error\n\n", chunk({"content": "a"}), FINISH, usage_chunk(1), DONE)
+    assert (answer.error, times(answer)) == ("", [2.0])
+
+
 @pytest.mark.parametrize("said", [-1, 2**31, 5 * 10**9, 6.0, "6", True, None])
 def test_a_count_that_no_answer_can_have_is_none(said: object) -> None:
     told = b"data: " + json.dumps({"choices": [], "usage": {"completion_tokens": said}}).encode() + b"\n\n"
