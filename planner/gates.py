@@ -96,7 +96,8 @@ def _gpu(engine: Engine, plan: ModelPlan, hardware: Hardware, cc: str | None) ->
         return _other_maker(engine, what, cc, row, hypothesis)
     needed = max(row.min_compute_capability, engine.hardware.min_compute_capability, key=capability)
     if capability(cc) < capability(needed):
-        return _gpu_gate("fail", f"{what} needs compute capability {needed}, this GPU has {cc}.", (row.source,))
+        note = f" ({row.note})" if row.note else ""
+        return _gpu_gate("fail", f"{what} needs compute capability {needed}, this GPU has {cc}{note}.", (row.source,))
     if cc in row.not_on:
         return _gpu_gate("fail", f"{what} is left out on compute capability {cc}.", (row.source,))
     reports = tuple(r for r in engine.hardware.reports if r.compute_capability == cc)

@@ -60,6 +60,13 @@ def test_what_is_near_an_unproven_gpu_is_the_next_lower_version(engine: str, cc:
     assert f"(has {near} of the same major version)" in gate(engine, "gpu and precision", plan=plan, cc=cc).reason
 
 
+def test_a_gate_that_fails_says_what_is_known_of_the_format_below_its_minimum() -> None:
+    # sglang 0.5.23, fp8_utils.can_auto_enable_marlin_fp8: 80 <= sm < 89 for linear layers; sglang#38291: experts fail.
+    reason = gate("sglang", "gpu and precision", cc="8.0").reason
+    assert "needs compute capability 8.9, this GPU has 8.0 (on Ampere experts fail" in reason
+    assert "weights only through Marlin" in reason
+
+
 def test_hardware_that_an_engine_does_not_document_is_named_with_what_it_does() -> None:
     reason = gate("tensorrt_llm", "gpu and precision", cc="gfx942").reason
     assert reason.startswith("AMD hardware is not documented, only B200, ")
