@@ -10,11 +10,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from itertools import count
+from pathlib import PurePath, PurePosixPath
 from typing import NamedTuple
 
 from decisions import escaping
 from decisions.madr_reader import machine_block
-from decisions.record import Adr
+from decisions.record import Adr, AdrText
 
 _SEAL = re.compile(r"^text_sha256: (?P<hash>[0-9a-f]{64})\n(?=```\n*\Z)", re.MULTILINE)
 # The first pictures said who wrote them and no more.
@@ -60,7 +61,28 @@ def untouched_picture(text: str) -> bool | None:
 
 def foreign_id(case: str, name: str) -> str:
     """The id of a decision that others wrote, in a case: the same file gives the same id, however often it comes in."""
-    return f"file-{_hash(f'{case}/{name}')[:24]}"
+    return f"file-{hashlib.sha256(f'{case}/{name}'.encode(errors='backslashreplace')).hexdigest()[:24]}"
+
+
+def is_foreign(id: str) -> bool:
+    """Whether a decision came out of a file that others wrote."""
+    return id.startswith("file-")
+
+
+def other_foreign_ids(case: str, name: str, path: PurePath | None) -> tuple[str, ...]:
+    """Ids that the same file has when it is brought from a folder further in or out, or in an archive.
+
+    `name` is the file's below the folder that is brought now, `path` where it lies, if it lies on this machine.
+    """
+    ways = [
+        parts[n:] for parts in (PurePosixPath(name).parts, path.parts[1:] if path else ()) for n in range(len(parts))
+    ]
+    return tuple(foreign_id(case, "/".join(way)) for way in dict.fromkeys(ways) if "/".join(way) != name)
+
+
+def same_decision(adr: Adr, text: AdrText) -> bool:
+    """Whether a file that came another way before is that decision, and not another folder's of the same name."""
+    return (adr.title, adr.context, adr.outcome) == (text.title, text.context, text.outcome)
 
 
 def _hash(text: str) -> str:

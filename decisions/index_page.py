@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from urllib.parse import quote
 
 from decisions.escaping import Safe, inline
 from decisions.exports import sealed
@@ -17,6 +19,9 @@ _WORDS: dict[Language, tuple[str, str, tuple[str, ...], str]] = {
     "ja": ("決定の一覧", "Flipline が書いた一覧。リンクから決定を開ける。",
            ("番号", "決定", "状態", "日付", "覆す条件", "関連"), "置き換えた決定:"),
 }  # fmt: skip
+
+# What would end a link or a cell, and bytes of a name that are no text.
+_IN_NO_TARGET = re.compile("[<>|\\\\\x00-\x1f\ud800-\udfff]")
 
 
 class Listed(NamedTuple):
@@ -69,7 +74,8 @@ def _short(row: Listed) -> str:
 
 
 def _link(words: str, file: str) -> Safe:
-    return Safe(f"[{inline(words) or '–'}](<{file}>)")
+    target = _IN_NO_TARGET.sub(lambda m: quote(m[0].encode(errors="surrogateescape")), file)
+    return Safe(f"[{inline(words) or '–'}](<{target}>)")
 
 
 def _cells(*cells: str) -> str:

@@ -5,14 +5,26 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from difflib import unified_diff
+from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from decisions.exports import Export, file_name, file_names, foreign_id, read_export, signed, untouched_picture
+from decisions.exports import (
+    Export,
+    file_name,
+    file_names,
+    foreign_id,
+    is_foreign,
+    other_foreign_ids,
+    read_export,
+    same_decision,
+    signed,
+    untouched_picture,
+)
 from decisions.index_page import Listed, Other, index_page
 from decisions.lint import speed_warnings
+from decisions.madr_foreign import Read
 from decisions.madr_reader import CONFLICT, read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import Language
@@ -118,8 +130,7 @@ def plan_export(
     must_be_finished(folder)
     present = _present(folder)
     adrs, heads = {a.id: a for a in ws.store.adrs.all()}, ws.store.adrs.heads()
-    theirs = {a.id: name for name, export in present.items() if export is None
-              for a in adrs.values() if a.id == foreign_id(a.case, name)} if _any_foreign(adrs) else {}  # fmt: skip
+    theirs = _theirs(folder, present, adrs)
     out = [a for a in adrs.values() if a.number or (proposed and a.status is Status.PROPOSED)]
     out = [a for a in out if a.id not in theirs]
     files = theirs | file_names(out, present, [a.number for a in adrs.values() if a.number])
@@ -185,8 +196,17 @@ def _as_decided(ws: Workspace, state: CaseState, adr: Adr) -> CaseState:
     return state._replace(requirements=r or state.requirements, plan=plan or state.plan)
 
 
-def _any_foreign(adrs: Mapping[str, Adr]) -> bool:
-    return any(id.startswith("file-") for id in adrs)
+def _theirs(folder: Path, present: Mapping[str, Export | None], adrs: Mapping[str, Adr]) -> dict[str, str]:
+    """Decisions that came out of files that stand there, by id: known by name, or by another way to the same file."""
+    found: dict[str, str] = {}
+    cases = {a.case for a in adrs.values() if is_foreign(a.id)}
+    for name, case in product((n for n, export in present.items() if export is None), cases):
+        by_name = foreign_id(case, name)
+        ids = [i for i in (by_name, *other_foreign_ids(case, name, (folder / name).absolute())) if i in adrs]
+        read = _decision(folder / name) if ids and ids != [by_name] else None
+        same = [i for i in ids if read and same_decision(adrs[i], read.text)]
+        found |= dict.fromkeys(same or [i for i in ids if i == by_name], name)
+    return found
 
 
 def _present(folder: Path) -> dict[str, Export | None]:
@@ -209,12 +229,17 @@ def _is_index(export: Export | None) -> bool:
 
 def _others(folder: Path, present: Mapping[str, Export | None]) -> list[Other]:
     """Decisions that others wrote into the folder, as far as they can be read."""
-    found = []
-    for name in (n for n, export in present.items() if export is None and n[:1].isdigit()):
-        with suppress(FliplineError):
-            read = text_of(read_madr(_read(folder / name) or "", name), name)
-            found.append(Other(name, read.text.title, read.status_words, read.day.isoformat() if read.day else ""))
-    return found
+    names = (n for n, export in present.items() if export is None and n[:1].isdigit())
+    return [Other(name, read.text.title, read.status_words, read.day.isoformat() if read.day else "")
+            for name in names if (read := _decision(folder / name))]  # fmt: skip
+
+
+def _decision(path: Path) -> Read | None:
+    """What a file of others says; None for what cannot be read."""
+    try:
+        return text_of(read_madr(_read(path) or "", path.name), path.name)
+    except FliplineError:
+        return None
 
 
 def _file(path: Path, text: str, kind: Kind) -> File:

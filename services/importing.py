@@ -17,7 +17,7 @@ from db.records import Record
 from decisions import chain
 from decisions.adopted import Found, Links, edits_of, linked, numbers
 from decisions.edits import Edit, Superseded, edit_to_json
-from decisions.exports import foreign_id, read_export
+from decisions.exports import foreign_id, other_foreign_ids, read_export, same_decision
 from decisions.madr_reader import MadrFile, read_madr
 from decisions.madr_text import text_of
 from decisions.madr_words import part_of
@@ -124,7 +124,11 @@ def _sort(ws: Workspace, case: str, file: Brought, here: dict[str, Adr], by: str
         into.passed_over.append(file.name)
         return
     id = export.adr if export is not None else foreign_id(case, file.name)
-    found = Found(id, file.name, text_of(parts, file.name))
+    read = text_of(parts, file.name)
+    if export is None:
+        others = other_foreign_ids(case, file.name, file.path.absolute() if file.path else None)
+        id = next((i for i in (id, *others) if i in here and same_decision(here[i], read.text)), id)
+    found = Found(id, file.name, read)
     if id in here:
         into.known.append(found)
         into.there.append(file.name)

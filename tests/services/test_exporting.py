@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 
@@ -65,6 +66,17 @@ def test_words_of_which_nothing_can_be_seen_stop_no_export(shipped, folder):
     assert "\n# –\n" in path.read_text()
     assert f"[–](<{path.name}>)" in (folder / "README.md").read_text()
     assert text_of(read_madr(path.read_text())).text == adr.text
+
+
+def test_a_name_that_is_no_text_or_would_end_a_link_stands_in_the_index(shipped, folder):
+    accepted(shipped)
+    folder.mkdir()
+    for name in (b"0008-a|b>c.md", b"0009-\xff.md"):
+        (folder / os.fsdecode(name)).write_text("# Theirs\n\n## Status\n\nAccepted\n")
+    export_all(shipped, folder)
+    rows = MarkdownIt("commonmark").enable("table").parse((folder / "README.md").read_text())
+    links = [c.attrs["href"] for t in rows for c in t.children or () if c.type == "link_open"]
+    assert links == [NAME, "0008-a%7Cb%3Ec.md", "0009-%FF.md"]
 
 
 def test_marks_of_a_merge_in_what_somebody_wrote_stop_no_export(shipped, folder):

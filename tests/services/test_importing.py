@@ -106,6 +106,27 @@ def test_an_import_into_the_same_folder_as_the_export_leaves_their_files_as_they
     assert "| 0003 | [Keep sessions in Redis](<0003-keep-sessions-in-redis.md>) | Accepted | 2024-04-01 |" in index
 
 
+def test_a_file_is_the_same_decision_whichever_way_it_is_brought(shipped, tmp_path):
+    docs = tmp_path / "docs"
+    for team in ("ours", "theirs"):
+        (docs / team).mkdir(parents=True)
+        (docs / team / "0001-store.md").write_text(
+            f"# Store of {team}\n\n## Status\n\nAccepted\n\n## Decision\n\nOne.\n"
+        )
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        for path in sorted(docs.rglob("*.md")):
+            out.write(path, path.relative_to(tmp_path))
+    (ours,) = import_path(shipped, CASE, docs / "ours", "Kim").new
+    (theirs,) = import_path(shipped, CASE, docs, "Kim").new  # the other team's: the same name, another text
+    assert (ours.title, theirs.title) == ("Store of ours", "Store of theirs")
+    for way in (docs, archive, docs / "ours", docs / "ours" / "0001-store.md"):
+        assert import_path(shipped, CASE, way, "Kim").new == ()
+    planned = plan_export(shipped, docs / "theirs")
+    assert [p.name for p in planned.left] == ["0001-store.md"]
+    assert [f.path.name for f in planned.files if f.kind == "decision"] == ["0003-store-of-ours.md"]
+
+
 def test_what_was_exported_comes_into_an_empty_log_and_out_again_the_same(shipped, tmp_path):
     (tmp_path / "other").mkdir()
     ws = opened(tmp_path / "other")
