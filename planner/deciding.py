@@ -118,8 +118,8 @@ def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
     interval = (min(p.value for p in pieces), max(p.value for p in pieces))
     counts = [(p, p.beyond(condition.threshold, condition.comparison)) for p in pieces if p.n]
     if not counts or any(k is None for _, k in counts):
-        return Decision(None, value, "requests beyond this threshold were not counted; summarise the bundle again",
-                        None, None, interval)  # fmt: skip
+        uncounted = "requests beyond this threshold were not counted; summarise the bundle again"
+        return _implied(condition, [p for p, _ in counts]) or Decision(None, value, uncounted, None, None, interval)
     share = allowed_share(condition)
     by_source: dict[str, list[tuple[int, int, float]]] = defaultdict(list)
     for p, k in counts:
@@ -135,6 +135,19 @@ def _percentile(condition: Condition, pieces: Sequence[Evidence]) -> Decision:
         return _contradicting(value, words, n, effective, interval)
     more = _more(beyond * effective / n, effective, share) if side is None else None
     return Decision(side, value, words + _in_words(more), n, effective, interval, more)
+
+
+def _implied(condition: Condition, pieces: Sequence[Evidence]) -> Decision | None:
+    """What limits that were counted say of one that was not: what keeps a tighter one keeps it, and the reverse."""
+    of_each = [{x.threshold for x in p.exceedances if x.comparison == condition.comparison} for p in pieces]
+    limits = set.intersection(*of_each) if of_each else set()
+    for limit in sorted(limits, key=lambda x: (abs(x - condition.threshold), x)):
+        tighter = (limit < condition.threshold) == (condition.comparison == "<=")
+        found = _percentile(condition.model_copy(update={"threshold": limit}), pieces)
+        if found.side == ("holds" if tighter else "fails"):
+            stricter = f"by {quantity(limit, condition.unit)}, which is {'tighter' if tighter else 'looser'}"
+            return found._replace(because=f"{stricter}: {found.because}")
+    return None
 
 
 def _test(counts: Sequence[tuple[int, int, float]], share: float) -> tuple[Side | None, int, int, float]:

@@ -91,6 +91,8 @@ def test_two_cores_shows_limit_units_and_the_ratios_that_the_sizing_uses(launch:
     assert not app.exception
     said = text(app)
     assert "`--max-num-seqs" in said and "`-np" in said
+    # What keeps 0.5 s keeps the looser limits of the ladder, 2.5 and 5 times it, though nobody counted by them.
+    assert [row["First token within"] for row in table_with(app, "Rate a unit keeps")] == ["0.5 s", "1.25 s", "2.5 s"]
     ratios = table_with(app, "Over planning value")
     assert {row["Engine"] for row in ratios} == {"vllm", "llama-server"}
     assert {row["Sizing"] for row in ratios} == {"used"}

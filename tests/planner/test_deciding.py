@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from planner.condition_line import parse_condition
-from planner.conditions import Evidence, Kind, More, State
+from planner.conditions import Evidence, Exceedance, Kind, More, State
 from planner.evaluate import evaluate
-from tests.planner.made import NOW, context
+from tests.planner.made import NOW, context, ttft
 
 SIMPLER = parse_condition("peak_in_flight max <= 5 over 28 days -> go simpler")
 
@@ -127,3 +127,21 @@ def test_old_and_future_windows_say_nothing_about_today():
 @pytest.mark.parametrize("kind", [Kind.ENTERED, Kind.IMPORTED])
 def test_a_peak_that_somebody_typed_in_decides_nothing(kind):
     assert evaluate(SIMPLER, [demand(value=4, kind=kind)], context()).state is State.UNMEASURED
+
+
+@pytest.mark.parametrize(
+    ("asked", "side", "why"),
+    [
+        # 100 requests: none beyond 2 s, 60 beyond 1 s. None is beyond 3 s then, and at least 60 are beyond 0.5 s.
+        ("3 s", "holds", "by 2 s, which is tighter: 0 of 100 beyond"),
+        ("500 ms", "fails", "by 1 s, which is looser: 60 of 100 beyond"),
+        ("1500 ms", None, "requests beyond this threshold were not counted"),
+    ],
+)
+def test_a_limit_that_was_not_counted_follows_from_counted_ones(asked, side, why):
+    counted = (
+        Exceedance(threshold=2000, comparison="<=", beyond=0),
+        Exceedance(threshold=1000, comparison="<=", beyond=60),
+    )
+    v = evaluate(parse_condition(f"vllm: ttft p95 <= {asked} at peak"), [ttft(exceedances=counted)], context())
+    assert (v.side, why in v.sentence) == (side, True)

@@ -132,6 +132,7 @@ def test_a_failed_start_is_a_run_with_an_outcome(shipped, case, tmp_path):
 
 
 SLOW, SLOWER = "vllm: ttft p95 <= 2 s at parallel-2", "vllm: ttft p95 <= 3 s at parallel-2"
+FASTER = "vllm: ttft p95 <= 1 s at parallel-2"
 
 
 def first_verdict(ws):
@@ -145,6 +146,8 @@ def test_a_lost_bundle_costs_its_new_thresholds_and_nothing_else(shipped, tmp_pa
     assert case_state(shipped, CASE).findings == ()
     shutil.rmtree(shipped.runs / run.path)
     save_plan(shipped, case, asking(SLOWER), "Lee")
+    assert first_verdict(shipped).state is State.HOLDS  # what kept 2 s keeps 3 s
+    save_plan(shipped, case, asking(FASTER), "Lee")
     state = case_state(shipped, CASE)
     assert state.findings == (
         "The bundle of run run-vllm-1 (vllm, stage A, start 1) is missing or was altered: its thresholds cannot be "
