@@ -25,6 +25,8 @@ from services.workspace import Workspace
 # The server that stands for an engine in a measurement. Ollama runs llama.cpp's llama-server and hides its metrics and
 # the switch that fixes the answer length, so the baseline is measured on llama-server itself.
 SERVER_OF = {"ollama": "llama-server"}
+# Servers whose slots take their KV memory at the start, whether anybody comes or not (fair_run, "when KV runs out").
+FIXED_SLOTS = frozenset({"llama-server", "ollama"})
 # What an engine is told to convert at load; other formats need a checkpoint that is stored in them.
 CONVERTS: dict[str, dict[str, str]] = {
     "vllm": {"fp8": "fp8_per_tensor"}, "sglang": {"fp8": "fp8"}, "tgi": {"fp8": "fp8"},
@@ -67,7 +69,8 @@ def settings_of(
         sizing.memory.budget,
     )
     gguf = weights.gguf_file or f"{plan.model.split('/')[-1]}-{form.quantization.upper()}.gguf"
-    batch, why_batch = _batch(sizing, purpose)
+    most = r.peak_users_max if found.id in FIXED_SLOTS else None
+    batch, why_batch = _batch(sizing, purpose, most)
     kind, from_hub = quantization(plan.quantization), form.weight_format == "safetensors"
     converted = CONVERTS.get(found.id, {}).get(kind.id) if from_hub else None
     return LaunchSettings(
@@ -104,8 +107,8 @@ def engine_of(server_id: str) -> str:
     return next((e for e, s in SERVER_OF.items() if s == server_id), server_id)
 
 
-def _batch(sizing: Sizing, purpose: PurposeId) -> tuple[int, str]:
-    """Requests in one step and why: all that a sweep needs, or in daily use what keeps the promise."""
+def _batch(sizing: Sizing, purpose: PurposeId, most: int | None) -> tuple[int, str]:
+    """Requests in one step and why: all that a sweep needs, or in daily use what keeps the promise, up to `most`."""
     advice, fit = sizing.launch, sizing.requests_that_fit
     if purpose == "benchmark":
         return advice.max_num_seqs, (
@@ -113,6 +116,11 @@ def _batch(sizing: Sizing, purpose: PurposeId) -> tuple[int, str]:
         )
     if advice.max_num_seqs_expected is None:
         return 1, "no number keeps the promise by the planning value (sizing): measure first"
+    if most is not None and most < advice.max_num_seqs_expected:
+        return most, (
+            f"the peak of {most} users (requirements), since each slot takes its memory at the start; "
+            f"{advice.max_num_seqs_expected} would keep {sizing.promise_tok_s:g} tok/s each by the planning value"
+        )
     return advice.max_num_seqs_expected, (
         f"the most that keep {sizing.promise_tok_s:g} tok/s per user by the planning value; {fit} would fit (sizing). "
         "Take the measured limit once there is one"

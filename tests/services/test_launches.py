@@ -51,6 +51,17 @@ def test_daily_use_serves_as_many_as_keep_the_promise(shipped, r):
     assert "peak of 50 users" in value(daily, "--max-num-queued-reqs").why
 
 
+def test_fixed_slots_are_no_more_than_the_peak(shipped, r):
+    """llama.cpp b11434 takes slots x context of KV memory at the start: 22 slots for 2 users would be 20 too many."""
+    few = r.model_copy(update={"peak_users_min": 1, "peak_users_max": 2,
+                               "hardware": (Hardware(gpu="nvidia-h100-80gb-sxm", in_house=True),)})  # fmt: skip
+    slots = value(start(shipped, few, "llama-server", "bare", "production"), "-np")
+    assert slots.value == "2" and "peak of 2 users" in slots.why
+    assert value(start(shipped, few, "llama-server", "bare", "production"), "-c").value == str(2 * 4096)
+    # a pool of pages costs nothing where nobody comes: the most that keep the promise
+    assert int(value(start(shipped, few, "vllm", "bare", "production"), "--max-num-seqs").value) > 2
+
+
 def test_what_a_person_states_about_the_weights_is_pinned(shipped, r):
     assert "--revision ad44e777" in start(shipped, r, "vllm", "bare", "production", Weights("ad44e777")).text
     contained = start(shipped, r, "llama-server", "container", "production", Weights(gguf_file="/srv/models/b.gguf"))
