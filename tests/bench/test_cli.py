@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -104,6 +105,15 @@ def test_results_go_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "file").touch()
     assert main(["run", str(written(tmp_path, 1)), "--out", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == f"bench: {tmp_path / 'file'}: is a file. Name a folder for the results.\n"
+
+
+def test_a_reader_that_has_read_enough_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)  # as `| head` does before all is written
+    prints = "from bench import __main__ as b; b._doctor = lambda _: print('told') or 1; b.sys.exit(b.main(['doctor']))"
+    done = subprocess.run([sys.executable, "-c", prints], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_person_who_cancels_gets_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
