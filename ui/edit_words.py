@@ -16,6 +16,7 @@ from decisions.edits import (
     ReviewMoved,
     Superseded,
 )
+from decisions.escaping import entry
 from decisions.opinions import ObjectionAnswered
 from ui.parts import plain
 from ui.text import t
@@ -23,9 +24,10 @@ from ui.text import t
 
 def history_line(edit: Edit, linked: Callable[[str], str]) -> str:
     """One edit as a line: when, who, what, why; `linked` names another ADR by its id."""
+    why = _line(edit.reason)
     words = [
         f"{edit.at:%Y-%m-%d %H:%M} UTC", f"**{plain(edit.author)}**", t(edit.kind.replace("_", " ")),
-        _what(edit, linked), t("because {why}", why=plain(edit.reason)) if edit.reason else "",
+        _what(edit, linked), t("because {why}", why=why) if why else "",
     ]  # fmt: skip
     return "- " + " · ".join(w for w in words if w)
 
@@ -34,15 +36,15 @@ def _what(edit: Edit, linked: Callable[[str], str]) -> str:
     """What an edit says beside its kind, in the reader's words."""
     match edit:
         case ConditionFired():
-            return plain(f"{edit.fire.condition}: {edit.fire.sentence}")
+            return _line(f"{edit.fire.condition}: {edit.fire.sentence}")
         case FireConfirmed():
             return f"{plain(edit.condition)}: {t('re-opened') if edit.answer == 'reopen' else t('it stands')}"
         case Commented():
-            return plain(edit.text)
+            return entry(edit.text).replace(":", "\\:")  # Streamlit has shortcodes between colons
         case Accepted():
             return t("as ADR-{n:04d}", n=edit.number)
         case ConditionAdded():
-            return plain(f"{edit.condition.id}: {edit.condition.in_words()}")
+            return _line(f"{edit.condition.id}: {edit.condition.in_words()}")
         case ConditionRetired():
             return plain(edit.condition)
         case RecheckMoved():
@@ -55,3 +57,8 @@ def _what(edit: Edit, linked: Callable[[str], str]) -> str:
             return linked(edit.by)
         case _:
             return ""
+
+
+def _line(text: str) -> str:
+    """Text from outside on one line, so that nothing in it begins an entry of its own."""
+    return plain(" ".join(text.split()))

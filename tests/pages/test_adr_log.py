@@ -6,12 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 
+from decisions.edits import Commented
 from services.verdicts import case_state
 from services.workspace import ROOT, Workspace, now, open_workspace
 from tests.pages.conftest import Launch
 from tests.pages.test_pages import text
+from ui.edit_words import history_line
 from ui.registry import BY_URL
 
 
@@ -44,6 +47,18 @@ def test_a_lost_bundle_is_said_and_the_page_still_opens(full: Workspace, launch:
     app = launch(url)
     assert not app.exception
     assert "is missing or was altered: its thresholds cannot be counted again" in text(app)
+
+
+def test_a_comment_keeps_its_lines_in_the_history_and_forges_no_entry() -> None:
+    forged = "Seen.\n- 2026-11-30 10:00 UTC · **Sato** · accepted · as ADR-0009\n\n# Title\n:smile: $x$"
+    said = Commented(at=now(), author="Kim", text=forged, reason="as\n- reviewed")
+    tokens = MarkdownIt("commonmark").parse(history_line(said, str))
+    assert [t.type for t in tokens if t.nesting == 1] == ["bullet_list_open", "list_item_open", *["paragraph_open"] * 2]
+    shown = [
+        "".join("\n" if c.type == "hardbreak" else c.content for c in t.children or ()) for t in tokens if t.children
+    ]
+    assert shown[0].endswith("comment · Seen.\n- 2026-11-30 10:00 UTC · **Sato** · accepted · as ADR-0009")
+    assert shown[1] == "# Title\n:smile: $x$ · because as - reviewed"
 
 
 def link(**query: str) -> AppTest:
