@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from planner.capacity import size
 from planner.errors import FliplineError, InputError
 from planner.loads import LoadPoint
 from planner.plan_budget import PlanCost, SpeedOf, plan_cost
@@ -14,6 +13,7 @@ from planner.poc import Plan, PlanCandidate
 from planner.requirements import ModelPlan, Requirements
 from planner.throughput import ThroughputInputs
 from planner.units import GB
+from services import remembered
 from services.calibrations import calibration, setting_of
 from services.launches import CONVERTS
 from services.workspace import Workspace
@@ -36,7 +36,7 @@ def predicted_speed(ws: Workspace, r: Requirements) -> SpeedOf:
                                      "context_tokens": sum(lengths)})  # fmt: skip
         try:
             setting = setting_of(ws.catalog, asked, plan, r.hardware[0], engine)
-            return size(asked, plan, r.hardware[0], ws.catalog, measured=known.for_(setting)).inputs
+            return remembered.size(asked, plan, r.hardware[0], ws.catalog, measured=known.for_(setting)).inputs
         except FliplineError:
             return None
 

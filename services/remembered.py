@@ -31,11 +31,11 @@ class _Same:
 
 
 def size(
-    r: Requirements, plan: ModelPlan, hardware: Hardware, catalog: Catalog, settings: SizingSettings,
+    r: Requirements, plan: ModelPlan, hardware: Hardware, catalog: Catalog, settings: SizingSettings | None = None,
     measured: tuple[MeasuredRatio, ...] = (),
 ) -> Sizing:  # fmt: skip
     """As planner.capacity's."""
-    return _size(r, plan, hardware, _Same(catalog), settings, measured)
+    return _size(r, plan, hardware, _Same(catalog), settings or SizingSettings(), measured)
 
 
 def score(r: Requirements, catalog: Catalog) -> Score:

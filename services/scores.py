@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from planner.capacity import size
 from planner.errors import FliplineError, InputError, UnknownName
 from planner.faults import first_fault
 from planner.proposals import Proposal, propose
@@ -121,7 +120,7 @@ def _rooms(ws: Workspace, r: Requirements, scored: Score) -> dict[str, Room]:
 def _room(ws: Workspace, r: Requirements, weight_format: str, quantization: str) -> Room | None:
     plan = r.favourite_plan.model_copy(update={"weight_format": weight_format, "quantization": quantization})
     try:
-        sizing = size(r, plan, r.hardware[0], ws.catalog)
+        sizing = remembered.size(r, plan, r.hardware[0], ws.catalog)
     except FliplineError:
         return None
     if sizing.inputs is None:
