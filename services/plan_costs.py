@@ -100,7 +100,7 @@ def downloads(ws: Workspace, r: Requirements, plan: Plan, mbit_s: float = DEFAUL
 def _weights_gb(ws: Workspace, r: Requirements, weight_format: str, quantization: str) -> float | None:
     plan = r.favourite_plan.model_copy(update={"weight_format": weight_format, "quantization": quantization})
     try:
-        return size(r, plan, r.hardware[0], ws.catalog).memory.weights.total / GB
+        return remembered.size(r, plan, r.hardware[0], ws.catalog).memory.weights.total / GB
     except FliplineError:
         return None
 
