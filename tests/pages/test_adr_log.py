@@ -70,6 +70,18 @@ def link(**query: str) -> AppTest:
     return app.switch_page(BY_URL["adr-log"].file).run()
 
 
+def test_a_comment_of_several_lines_is_written_at_the_record(full: Workspace, launch: Launch) -> None:
+    record = next(a for a in full.store.adrs.all() if a.number)
+    app = link(adr=record.id)
+    app.session_state["author"] = "Kim"
+    next(w for w in app.text_area if w.label == "Comment").set_value("One.\n- Two.")
+    next(b for b in app.button if b.label == "Add").click().run()
+    assert not app.exception
+    ws = open_workspace(full.home)
+    assert ws.store.adrs.get(record.id).comments[-1].text == "One.\n- Two."
+    ws.store.close()
+
+
 def listed(app: AppTest) -> list[str]:
     """Titles in the table of decisions."""
     return list(next(d.value for d in app.dataframe if "Tags" in d.value.columns)["Decision"])
