@@ -15,6 +15,7 @@ from bench.emulator import command as emulator
 from planner.errors import FliplineError
 
 BAD_INPUT, CANCELLED = 2, 130
+MOST = 256  # processes of a load, passes of a client
 _EXIT_CODES = {
     "run": "0 done, 1 done but a server failed, 2 the input is wrong, 130 cancelled",
     "check": "0 every candidate answered, 1 one did not, 2 the input is wrong, 130 cancelled",
@@ -131,8 +132,8 @@ def _add_crosscheck(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST}")
     return int(text)
 
 

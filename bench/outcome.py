@@ -58,6 +58,7 @@ def record_of(sent: Sent, t0: float, schema: dict[str, Any] | None = None) -> tu
         reconnected=exchange.reconnected, server_timings=answer.timings,
         chunk_bound=upper_bounds([c.t for c in chunks], exchange.unsure),
         json_valid=None if schema is None or outcome != "ok" else is_valid_json(answer.text, schema),
+        connected_s=after(exchange.connected),
     )  # fmt: skip
     return record, answer.text
 

@@ -51,6 +51,7 @@ class Record(NamedTuple):
     server_timings: str
     chunk_bound: tuple[bool, ...] = ()
     json_valid: bool | None = None
+    connected_s: float | None = None  # when it had its connection: at once where one was open
 
     @property
     def is_load(self) -> bool:
@@ -102,7 +103,7 @@ def read_records(path: Path) -> list[Record]:
 
     Raises BundleError when the file is missing or is not such a table.
     """
-    rows = _read(path, SCHEMA, optional=("chunk_bound", "json_valid"))
+    rows = _read(path, SCHEMA, optional=("chunk_bound", "json_valid", "connected_s"))
     return [Record(**row | {"chunk_bound": tuple(row.get("chunk_bound") or ())}) for row in rows]
 
 

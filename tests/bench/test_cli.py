@@ -107,6 +107,15 @@ def test_results_go_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == f"bench: {tmp_path / 'file'}: is a file. Name a folder for the results.\n"
 
 
+@pytest.mark.parametrize("shards", ["0", "-1", "1.5", "²", "100000", "9" * 5000])
+def test_a_load_is_offered_by_a_number_of_processes_that_a_machine_can_have(
+    capsys: pytest.CaptureFixture[str], shards: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "plan.yaml", "--out", "results", f"--shards={shards}"])
+    assert "--shards" in capsys.readouterr().err
+
+
 def test_a_reader_that_has_read_enough_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)  # as `| head` does before all is written
