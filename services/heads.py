@@ -41,10 +41,11 @@ def verified(store: Store, kept: Path | None = None, *, nothing_after: bool = Fa
 
 
 def _heads_of(file: Path) -> dict[str, str]:
-    text = file.read_text(encoding="utf-8")
-    if file.suffix == ".md":
+    if file.suffix == ".md":  # others may write to that folder in any encoding; a head is ASCII
+        text = file.read_text(encoding="utf-8", errors="replace")
         block = machine_block(text) or {}
         return {str(block["id"]): str(block["head"])} if {"id", "head"} <= block.keys() else {}
+    text = file.read_text(encoding="utf-8")
     if text.lstrip().startswith("{"):
         return _heads_of_json(text, str(file))
     return {id: head for head, id in _LINE.findall(text)}

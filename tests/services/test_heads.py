@@ -81,6 +81,12 @@ def test_a_block_of_somebody_elses_text_does_not_hide_the_head(ws, tmp_path):
     assert heads_kept_in(tmp_path / "0001-it.md") == {ADR: head}
 
 
+def test_a_file_of_others_in_another_encoding_hides_no_head(ws, tmp_path):
+    export_all(ws, tmp_path / "adr")
+    (tmp_path / "adr" / "0002-theirs.md").write_bytes("# Größe\n".encode("latin-1"))
+    assert heads_kept_in(tmp_path / "adr") == {ADR: ws.store.adrs.head(ADR)}
+
+
 def test_the_terminal_names_what_came_after_the_heads_when_it_is_asked(ws, kept, capsys):
     ws.store.adrs.append(ADR, Commented(at=NOW, author="Mallory", text="I was always here"))
     verify = ["--home", str(ws.home), "adr", "verify", "--heads", str(kept[0])]
