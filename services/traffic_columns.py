@@ -45,7 +45,7 @@ class Tokens:
     def many(self, cells: Sequence[Any]) -> array[int]:
         """Cells of a CSV are text, those of JSON numbers."""
         found = array("q", map(int, cells) if isinstance(cells[0], str) else cells)
-        if min(found) < 0:
+        if min(found) < 0 or bool in set(map(type, cells)):
             raise BadCell
         return found
 

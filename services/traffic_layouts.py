@@ -51,6 +51,7 @@ _MORE: Mapping[Role, str] = {
     "end": "end", "took": "latency_s", "session": "session_id", "prefix": "prefix_id",
     "prefix_tokens": "prefix_tokens", "cached": "cached_tokens",
 }  # fmt: skip
+_IN_MS: Mapping[str, str] = {"latency_s": "latency_ms"}  # the same in another unit, which the name tells
 _OPENAI: Mapping[Role, str] = {"input": "prompt_tokens", "output": "completion_tokens"}
 LAYOUTS: tuple[Layout, ...] = (
     Layout("azure", "Azure LLM inference trace",
@@ -71,7 +72,8 @@ def recognised(columns: Iterable[str]) -> Layout | None:
     there = set(columns)
     for layout in LAYOUTS:
         if {layout.columns[role] for role in NEEDED} <= there:
-            return layout._replace(columns={role: name for role, name in layout.columns.items() if name in there})
+            named = ((role, n) for role, name in layout.columns.items() for n in (_IN_MS.get(name), name))
+            return layout._replace(columns={role: n for role, n in named if n in there})
     return None
 
 

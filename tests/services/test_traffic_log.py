@@ -112,6 +112,17 @@ def test_own_columns_with_latency_session_and_cache() -> None:
     assert "alice" not in repr(log) and "secret" not in repr(log)
 
 
+def test_a_latency_in_milliseconds_is_read_by_its_name() -> None:
+    log = read_log("own.csv", own("1700000000,100,20,1500", head="timestamp,input_tokens,output_tokens,latency_ms"))
+    assert list(log.requests.took_s or ()) == [1.5]
+
+
+def test_a_truth_value_is_no_number_of_tokens() -> None:
+    rows = b'{"timestamp": 1700000000, "input_tokens": %s, "output_tokens": 5}\n'
+    with pytest.raises(InputError, match=r"1 rows whose tokens are no whole number \(first: line 2\)"):
+        read_log("own.jsonl", rows % b"4" + rows % b"true")
+
+
 def test_columns_named_by_hand() -> None:
     content = b"when;who;in;out\n1700000000500;a;10;5\n1700000001500;b;12;6\n"
     with pytest.raises(InputError, match=r"has the columns when, who, in, out.*Name the columns for time, input"):
