@@ -113,10 +113,10 @@ def check_folder(folder: Path, evidence: Path | None) -> Check:
 
 def _exported(file: Brought) -> _Exported | None:
     """A decision in force; None for what Flipline did not export, or what is in force no more."""
-    text = file.text().replace("\r\n", "\n")
-    export = read_export(text)
+    export = read_export(file.body.decode(errors="replace").replace("\r\n", "\n"))
     if export is None or not export.adr:
-        return None
+        return None  # others may write in any encoding
+    text = file.text().replace("\r\n", "\n")
     parts = read_madr(text, file.name)
     read, block = text_of(parts, file.name), parts.machine or {}
     adr = _adr(read, export.adr, str(block.get("case") or ""), file.name)

@@ -113,6 +113,16 @@ def test_a_block_that_was_spoiled_is_named_with_its_file(exported):
     assert not found.well
 
 
+def test_only_an_export_has_to_be_utf_8(exported):
+    (exported / "0002-theirs.md").write_bytes("# Größe\n".encode("latin-1"))
+    found = check_folder(exported, None)
+    assert (found.broken, "0002-theirs.md" in found.passed_over, found.well) == ((), True, True)
+    (path,) = exported.glob("0001-*.md")
+    path.write_bytes(path.read_bytes().replace(b"Nortia, internal", b"Nortia\xe4, internal", 1))
+    assert "0001-vllm-serves-nortia-internal-assistant.md, line" in check_folder(exported, None).broken[0]
+    assert "is not UTF-8 text" in check_folder(exported, None).broken[0]
+
+
 def test_a_condition_on_a_metric_that_is_gone_is_named_and_the_other_decisions_are_judged(exported, tmp_path):
     (path,) = exported.glob("0001-*.md")
     gone = path.with_name("0002-gone.md")
