@@ -81,7 +81,7 @@ def reviewed(ws: Workspace, adr_id: str, again_on: date, author: str, reason: st
 def fire_by_hand(ws: Workspace, adr_id: str, condition: str, author: str, seen: str) -> Adr:
     """The owner of a statement says that it has come true; the decision waits for an answer from then on.
 
-    Raises NotAllowed for a condition that is measured, InputError without what was seen.
+    Raises NotAllowed for a condition that is measured or waits already, InputError without what was seen.
     """
     by = signed_by(author, "event")
     if not seen.strip():
@@ -90,6 +90,9 @@ def fire_by_hand(ws: Workspace, adr_id: str, condition: str, author: str, seen: 
         adr = ws.store.adrs.get(adr_id)
         if not adr.condition(condition).manual:
             raise NotAllowed("is measured: only evidence fires it.", where=condition, fix="Bring in the run.")
+        if any(f.condition == condition for f in adr.fires):
+            raise NotAllowed("has fired already and waits for an answer.", where=condition,
+                             fix="Answer it, or write a comment.")  # fmt: skip
         fire = Fire(condition=condition, at=now(), sentence=f"{seen.strip()} ({by})")
         after = ws.store.adrs.append(adr_id, ConditionFired(at=now(), author=by, fire=fire))
         rejudge(ws, adr.case, Cause(kind="decision", says=f"{by} saw it happen"))

@@ -80,6 +80,8 @@ def test_what_is_judged_by_hand_fires_by_hand_and_waits_for_an_answer(shipped):
     assert [(f.condition, f.sentence) for f in now_.fires] == [("licence", "it is BUSL from 1.0 on (Kim)")]
     last = shipped.store.verdicts.latest(adr.case)[adr.id, "licence"]
     assert (last.state, last.cause.says) == ("fired", "Kim saw it happen")
+    with pytest.raises(NotAllowed, match="has fired already and waits for an answer"):
+        fire_by_hand(shipped, adr.id, "licence", "Lee", "the same")
     assert [e.kind for e in shipped.store.adrs.edits(adr.id)].count("condition_fired") == 1
 
 
