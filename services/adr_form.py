@@ -31,7 +31,7 @@ def text_from(
 ) -> AdrText:  # fmt: skip
     """The text of `adr` with what was typed; raises InputError with the first fault."""
     if not printable(str(fields.get("title", adr.title))).strip():
-        raise InputError("is empty.", where="title", fix="Name what is decided.")
+        raise InputError("title: is empty.", where="decision", fix="Name what is decided.")
     typed = {
         **adr.text.model_dump(),
         **fields,

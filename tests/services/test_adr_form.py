@@ -47,5 +47,5 @@ def test_what_cannot_be_read_any_more_is_kept_until_its_line_is_written_anew():
 @pytest.mark.parametrize("title", ["", "  ", "\u202e\x00"])
 def test_a_decision_needs_a_title_that_can_be_seen(title):
     nobody = dict.fromkeys(("good", "neutral", "bad", "decided", "consulted", "informed"), "")
-    with pytest.raises(InputError, match="title: is empty"):
+    with pytest.raises(InputError, match="decision: title: is empty"):
         text_from(nortia(), {"title": title}, **nobody, conditions=())
