@@ -172,8 +172,10 @@ class Load:
                 group.create_task(self._interfere(self._point.aggressors, self.t0 + (self._point.aggressor_at_s or 0)))
 
     async def _interfere(self, aggressors: int, at: float) -> None:
-        """Send the long prompts at once, in the midst of the victims' decoding."""
-        await self._sleep_until(at)
+        """Send the long prompts at once, in the midst of the victims' decoding; not once there are no victims."""
+        clock = self._target.pool.clock
+        while clock() < at and not self._over.is_set() and not self._counted_ended():
+            await self._sleep_until(min(at, clock() + LOOK_EVERY_S))
         if not self._over.is_set() and not self._counted_ended():
             mine = range(self._share.shard, aggressors, self._share.of)
             await asyncio.gather(*(self._send(AGGRESSOR, i, at) for i in mine))

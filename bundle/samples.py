@@ -28,16 +28,22 @@ class Window(NamedTuple):
 
 
 def steady_window(records: Sequence[Record], point: LoadPoint) -> Window:
-    """From every slot's second request (closed), the first arrival (open) or the ramp's end to the last dispatch."""
-    sent = sorted(r.dispatched_s for r in records if r.dispatched_s is not None and r.is_load)
+    """From every slot's second request (closed), the first arrival (open) or the ramp's end to the last dispatch.
+
+    There is none with too few requests, or where all were sent before the first token came.
+    """
+    load = [r for r in records if r.dispatched_s is not None and r.is_load]
+    sent = sorted(r.dispatched_s for r in load if r.dispatched_s is not None)
     if not sent:
         return Window(0.0, 0.0, False)
     ends = [r.end_s for r in records if r.end_s is not None and r.is_load]
     whole = Window(sent[0], max([*ends, sent[-1]]), False)
     second = 2 * point.in_flight - 1 if point.in_flight else sum(t < (point.ramp_s or 0.0) for t in sent)
-    if len(sent) <= second + 1 or sent[-1] <= sent[max(0, second)]:
+    first_token = min((r.first_token_s for r in load if r.first_token_s is not None), default=-math.inf)
+    if len(sent) <= second + 1 or sent[-1] <= max(first_token, sent[max(0, second)]):
         return whole
-    return Window(sent[max(0, second)], sent[-1], True)
+    begin = sent[max(0, second)] if point.in_flight else point.ramp_s or min(r.scheduled_s for r in load)
+    return Window(begin, sent[-1], True)
 
 
 def counted(records: Sequence[Record], window: Window) -> list[Record]:

@@ -110,7 +110,7 @@ def closed_loop(point: LoadPoint, n: int, rng: np.random.Generator) -> dict[str,
         "http_status": np.where(ok, 200, 503).astype(np.int32), "error_kind": np.where(ok, "", "http"),
         "error": np.where(ok, "", "503 Service Unavailable"), "reconnected": np.zeros(n, bool),
         "server_timings": np.full(n, ""), "chunk_bound": pa.array([[]] * n, pa.list_(pa.bool_())),
-        "json_valid": pa.nulls(n, pa.bool_()),
+        "json_valid": pa.nulls(n, pa.bool_()), "connected_s": scheduled + 1e-4,
     }  # fmt: skip
 
 

@@ -341,6 +341,14 @@ def test_a_plan_whose_bundles_would_not_lie_apart_is_refused(tmp_path: Path, fir
         run_started(plan(candidate(1), points=points, stages=stages), tmp_path)
 
 
+def test_a_point_ends_with_its_victims_and_does_not_wait_for_prompts_that_would_disturb_nobody(tmp_path: Path) -> None:
+    late = {"aggressors": 2, "aggressor_at_s": 900, "aggressor_input_tokens": 100}
+    manifest, records = only_bundle(run_attached(FAST, tmp_path, points=[point(shape="interference", **late)]))
+    assert "aggressor" not in {r.cohort for r in records}
+    assert (manifest.repeats[0].stop_reason, manifest.repeats[0].ok) == ("", 6)
+    assert manifest.repeats[0].duration_s < 60
+
+
 @pytest.mark.parametrize("name", ["n", "max_tokens", "model", "stream"])
 def test_a_sampling_that_would_change_the_load_is_refused(tmp_path: Path, name: str) -> None:
     # With n = 2 every chunk of two answers would count as one user's, and the speed per user would be double.

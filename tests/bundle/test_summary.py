@@ -62,6 +62,27 @@ def test_the_steady_window_begins_when_every_slot_has_its_second_request():
     assert (window.begin_s, window.end_s, window.steady) == (pytest.approx(1.05), pytest.approx(3.15), True)
 
 
+OPEN = POINT.model_copy(update={"shape": "open", "in_flight": None, "rate_per_s": 2.0})
+RAMP = OPEN.model_copy(update={"shape": "ramp", "rate_to_per_s": 4.0, "ramp_s": 1.0})
+
+
+def test_an_open_loop_counts_from_the_first_arrival_and_a_ramp_from_its_end(tmp_path):
+    # Arrivals at 0, 0.5, ... 4.5 s, each sent a millisecond late: none of them may be lost to that millisecond.
+    records = [request(i, i * 0.5, dispatch_lag_s=0.001) for i in range(10)]
+    for point, begin, n in ((OPEN, 0.0, 10), (RAMP, 1.0, 8)):
+        window = steady_window(records, point)
+        assert (window.begin_s, window.end_s, window.steady) == (begin, pytest.approx(4.501), True)
+        assert by(summarise(bundle(tmp_path / point.shape, records, point=point)), "ttft_ms", "p50").n == n
+
+
+def test_arrivals_that_all_come_at_once_have_no_steady_window_and_are_all_used(tmp_path):
+    records = [request(i, 0.0, dispatch_lag_s=0.001 * i) for i in range(10)]
+    found = summarise(bundle(tmp_path, records, point=OPEN))
+    assert by(found, "ttft_ms", "p50").n == 10
+    assert by(found, "output_tok_s").value == pytest.approx(10 * 11 / 0.7)  # from the first dispatch to the last end
+    assert "no-steady-window" in by(found, "output_tok_s").note
+
+
 def test_output_tokens_are_counted_by_arrival_in_the_window(tmp_path):
     found = summarise(bundle(tmp_path))
     # Two slots, 11 tokens every 0.7 s each: 2 x 11 / 0.7 = 31.43 tok/s; the window is three cycles long.
