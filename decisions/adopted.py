@@ -43,7 +43,7 @@ def linked(found: Iterable[Found]) -> Links:
     """Resolve links by file name or number; one end is enough, and nothing supersedes what supersedes it."""
     decisions = list(found)
     named = {f.file.rsplit("/", 1)[-1]: f.id for f in decisions} | {f.id: f.id for f in decisions}
-    numbered = {str(f.number): f.id for f in reversed(decisions) if f.number}
+    numbered = {str(f.number): f.id for f in reversed(decisions) if f.number is not None}  # MADR's own begin with 0000
     by: dict[str, str] = {}
 
     def resolved(reference: str) -> str | None:

@@ -28,6 +28,12 @@ def test_of_two_files_with_one_number_a_link_means_the_first_and_the_other_gets_
     assert numbers([first, second, later], taken=[7]) == {"first": 3, "later": 4, "second": 8}
 
 
+def test_a_link_to_number_0000_is_resolved_though_no_decision_here_has_it():
+    first, next_one = found("a", "0000-use-madr.md"), found("b", "0001-b.md", supersedes=("0",))
+    assert linked((first, next_one)).by == {"a": "b"}
+    assert numbers((first, next_one), ()) == {"b": 1, "a": 2}
+
+
 def test_what_is_only_proposed_supersedes_nothing_yet_and_says_what_it_would():
     old, new = found("older", "0001-a.md"), found("newer", "0002-b.md", Status.PROPOSED, supersedes=("1",))
     links = linked([old, new])
