@@ -61,6 +61,8 @@ def test_verdicts_exit_with_1_when_a_hypothesis_fails(run: Cli) -> None:
     assert (first["candidate"], first["load_point"], first["could"]) == ("vllm", "single", "end the plan")
     told = run("verdicts", "--case", "nortia").out
     assert "8.13 s" in told and "Measure next" in told and "vllm at single" in told
+    words = " ".join(told.replace("│", " ").split())  # a table wraps its cells
+    assert "Expected: predicted to fail: 8.2 tok/s against 20 tok/s (planning)." in words  # H3, before any run
 
 
 @pytest.mark.parametrize(("peak", "days", "fires"), [(5, 28, True), (6, 28, False), (5, 20, False)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from planner.conditions import Verdict
 from planner.request_rate import DEFAULT_UTILISATION
 from services.arrivals import bring_in, bring_in_usage
 from services.calibrations import calibration
@@ -71,7 +72,7 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
         })  # fmt: skip
     else:
         say(headline(state).sentence)
-        rows = [(id, v.state.value, v.kind.value if v.kind else "", v.sentence) for id, v in judged]
+        rows = [(id, v.state.value, v.kind.value if v.kind else "", _with_expectation(v)) for id, v in judged]
         table("Hypotheses", ("id", "state", "known by", "sentence"), rows)
         table("Flip conditions", ("adr", "condition", "state", "sentence"),
               [(adr, f.condition, f.state.value, f.sentence) for adr, f in flips])  # fmt: skip
@@ -80,6 +81,11 @@ def verdicts(ws: Workspace, args: argparse.Namespace) -> int:
         print_next(runs)
     failing = any(v.side == "fails" for _, v in judged) or any(f.state == "fired" for _, f in flips)
     return FAILS if failing else OK
+
+
+def _with_expectation(v: Verdict) -> str:
+    """The sentence, and of what nothing decides yet what is predicted."""
+    return v.sentence if v.decided or not v.expectation else f"{v.sentence} Expected: {v.expectation}."
 
 
 def compare(ws: Workspace, args: argparse.Namespace) -> int:
