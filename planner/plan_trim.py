@@ -52,7 +52,7 @@ def trim(plan: Plan, budget_min: float, speed_of: SpeedOf) -> Trimmed:
         step = next(_steps(now, cost, speed_of), None)
         if step is None:
             raise InputError(
-                f"{format_duration(budget_min * 60)} are not enough: without a point that a hypothesis, a service "
+                f"{format_duration(budget_min * 60)} is not enough: without a point that a hypothesis, a service "
                 f"level or a stage rule needs, with one repeat and {now.starts} starts, the plan still takes "
                 f"{format_duration(cost.minutes * 60)}.",
                 where="budget",

@@ -23,7 +23,7 @@ def format_tok_s(tok_s: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as a person says it: `85 ms`, `42.4 s`, `5 min 12 s`, `2 h 05 min`."""
+    """A duration as a person says it: `85 ms`, `42.4 s`, `5 min 12 s`, `2 h 05 min`; `15 min` where it is exact."""
     if seconds < 1:
         milliseconds = seconds * 1000
         return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
@@ -31,6 +31,6 @@ def format_duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
+        return f"{whole // 60} min" + ("" if seconds % 60 == 0 else f" {whole % 60:02d} s")
     minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    return f"{minutes // 60} h" + ("" if seconds % 3600 == 0 else f" {minutes % 60:02d} min")

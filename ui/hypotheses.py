@@ -58,9 +58,11 @@ def hypotheses_section(ws: Workspace, state: CaseState, plan: Plan, take: Callab
 
 def _together(found: View) -> str:
     """What all cost, and how they are ordered."""
-    total = found.order.total
+    total, rest = found.order.total, found.order.unasked
     said = t("First what could end the plan cheapest: doubt × stakes a minute, after what it waits for. "
              "Together {cost}, shared runs counted once.", cost=price(total))  # fmt: skip
+    if rest.minutes >= 1:
+        said += " " + t("The plan runs {time} more that no hypothesis asks for.", time=about(rest.minutes))
     if total.unpredicted:
         said += " " + t("No speed is predicted at {points}: counted at the plan's limit.",
                         points=plain(", ".join(total.unpredicted)))  # fmt: skip

@@ -15,6 +15,8 @@ from planner.units import format_duration, format_gb, format_gib, format_tok_s
         (59.97, "1 min 00 s"),
         (3599.9, "1 h 00 min"),
         (7500, "2 h 05 min"),
+        (900, "15 min"),  # a limit that somebody stated: nothing is left over
+        (28_800.0, "8 h"),
     ],
 )
 def test_durations(seconds: float, text: str) -> None:
