@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from urllib.parse import quote
 
 from decisions.escaping import Safe, inline
 from decisions.exports import sealed
@@ -74,7 +73,7 @@ def _short(row: Listed) -> str:
 
 
 def _link(words: str, file: str) -> Safe:
-    target = _IN_NO_TARGET.sub(lambda m: quote(m[0].encode(errors="surrogateescape")), file)
+    target = _IN_NO_TARGET.sub(lambda m: "".join(f"%{b:02X}" for b in m[0].encode(errors="surrogateescape")), file)
     return Safe(f"[{inline(words) or '–'}](<{target}>)")
 
 

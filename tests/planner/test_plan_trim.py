@@ -79,9 +79,7 @@ def test_a_service_level_that_names_no_candidate_asks_every_one():
 
 
 def test_an_impossible_budget_names_the_least_possible():
-    with pytest.raises(
-        InputError, match=r"budget: 1 min is not enough: .* with one repeat and 3 starts.*Give it"
-    ):
+    with pytest.raises(InputError, match=r"budget: 1 min is not enough: .* with one repeat and 3 starts.*Give it"):
         trim(plan(), 1, speed_of)
     assert trim(plan(), least(), speed_of).cost.minutes <= least()
     with pytest.raises(InputError):
