@@ -60,17 +60,26 @@ def cut_off(records: Sequence[Record], window: Window) -> list[Record]:
     return [r for r in cut if not window.steady or window.begin_s <= r.scheduled_s <= window.end_s]
 
 
-def missed(records: Sequence[Record], window: Window, *, by_a_rule: bool) -> int:
-    """How many of the requests that were cut off count as ones that did not end well.
+def missed(
+    records: Sequence[Record], window: Window, *, by_a_rule: bool, lost: Callable[[Record], bool] = lambda r: False
+) -> int:
+    """How many of the requests that were cut off count as misses.
 
     All where a stop rule did it, for it ends what goes badly. A person, the run's budget or a foreign tool's own end
-    come at any time: then only those that had been under way for longer than any that ended well.
+    come at any time: then only those that had been under way for longer than any that ended well, or that were `lost`
+    already.
     """
     cut = cut_off(records, window)
     if by_a_rule:
         return len(cut)
     longest = max((_age_s(r) for r in records if r.is_load and r.outcome == "ok"), default=math.inf)
-    return sum(_age_s(r) > longest for r in cut)
+    return sum(_age_s(r) > longest or lost(r) for r in cut)
+
+
+def so_far(r: Record) -> Record:
+    """A request that was cut off, as if all that it still waited for had come then: no latency can be less."""
+    first = r.end_s if r.first_token_s is None else r.first_token_s
+    return r._replace(first_token_s=first, last_token_s=r.end_s)
 
 
 def _age_s(r: Record) -> float:
@@ -162,6 +171,7 @@ PER_REQUEST: dict[str, Callable[[Record], float | None]] = {
     "user_tok_s": user_tok_s,
     "e2e_ms": e2e_ms,
 }
+WAITS = ("ttft_ms", "ttft_service_ms", "e2e_ms")  # they only grow while nothing comes
 
 
 def tokens_in(records: Sequence[Record], begin_s: float, end_s: float) -> float:

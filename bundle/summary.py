@@ -10,7 +10,7 @@ from bundle.evidence_maker import EvidenceMaker
 from bundle.manifest import Imported, Manifest
 from bundle.records import Record
 from bundle.run_data import RepeatData, RunData, read_run
-from bundle.samples import PER_REQUEST, counted, missed, tokens_in, waves
+from bundle.samples import PER_REQUEST, WAITS, counted, missed, so_far, tokens_in, waves
 from bundle.shapes import disturbance, figures
 from bundle.validity import delta
 from planner.condition_line import format_test
@@ -106,11 +106,13 @@ def _of_the_run(
             metric, sum(hits) / total, data=data, n=total, effective_n=min(float(total), worth), service_levels=levels
         )
 
-    cut = missed(data.records, data.window, by_a_rule=data.repeat.stopped_by_a_rule)
+    by_a_rule = data.repeat.stopped_by_a_rule
+    cut = missed(data.records, data.window, by_a_rule=by_a_rule)
     yield share("error_share", [r.outcome != "ok" for r in load])
     yield share("completed_share", [r.outcome == "ok" for r in load], cut)
     if service_levels:
         met = [r.outcome == "ok" and _meets(r, service_levels) for r in load]
+        cut = missed(data.records, data.window, by_a_rule=by_a_rule, lost=lambda r: _broke(r, service_levels))
         yield share("goodput", met, cut, levels_hash(service_levels))
 
 
@@ -142,6 +144,13 @@ def _meets(r: Record, service_levels: Sequence[Condition]) -> bool:
         if value is None or not level.holds_for(value):
             return False
     return True
+
+
+def _broke(r: Record, service_levels: Sequence[Condition]) -> bool:
+    """A request that was cut off had waited beyond a level by then, so that it could not meet it any more."""
+    least = so_far(r)
+    limits = [level for level in service_levels if level.metric in WAITS and level.comparison == "<="]
+    return any((v := PER_REQUEST[limit.metric](least)) is not None and not limit.holds_for(v) for limit in limits)
 
 
 def _died_at(run: RunData) -> str | None:

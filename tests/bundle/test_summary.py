@@ -127,6 +127,31 @@ def test_requests_that_we_cancelled_are_judged_by_who_ended_them(tmp_path, reaso
     assert by(found, "completed_share").value == by(found, "goodput").value == pytest.approx(completed)
 
 
+@pytest.mark.parametrize(
+    ("level", "first_token_s", "after_s", "good"),
+    [
+        ("ttft p95 <= 250 ms at parallel-2", None, 0.3, 6 / 7),  # whatever came later, it was too late
+        ("ttft p95 <= 250 ms at parallel-2", None, 0.2, 6 / 6),
+        ("ttft p95 <= 250 ms at parallel-2", 0.2, 0.3, 6 / 6),
+        ("e2e p95 <= 710 ms at parallel-2", 0.2, 0.6, 6 / 6),
+        ("e2e p95 <= 710 ms at parallel-2", 0.2, 0.72, 6 / 7),
+        ("user_tok_s p5 >= 10 tok/s at parallel-2", None, 0.3, 6 / 6),
+    ],
+)
+def test_a_request_that_had_waited_beyond_a_level_when_somebody_cancelled_is_not_good(
+    tmp_path, level, first_token_s, after_s, good
+):
+    records = closed_loop()
+    records[2] = request(2, 0.7, itl_s=0.1)  # 1.2 s: longer than those that are cut off
+    began = records[9].scheduled_s
+    first = None if first_token_s is None else began + first_token_s
+    records[9] = records[9]._replace(outcome="undetermined", first_token_s=first, end_s=began + after_s)
+    stopped = bundle(tmp_path, records, status="stopped", stop_reason="cancelled")
+    found = summarise(stopped, [], [parse_condition(level)])
+    assert by(found, "goodput").value == pytest.approx(good)
+    assert by(found, "completed_share").value == 1
+
+
 def test_a_server_that_fails_every_request_has_failed(tmp_path):
     promise = parse_condition("ttft p95 <= 2 s at parallel-2")
     slow = parse_condition("user_tok_s p5 >= 20 tok/s at parallel-2")
