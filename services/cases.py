@@ -10,16 +10,14 @@ from pydantic import ValidationError
 from db.cases import Case, RequirementsVersion
 from db.ids import new_id
 from planner.calibration import Calibration
-from planner.capacity import Sizing, SizingSettings, fit_settings, size
+from planner.capacity import Sizing, size
 from planner.errors import FliplineError, InputError
 from planner.faults import first_fault
-from planner.fit import footprint
-from planner.quantization import quantization
 from planner.requirements import Hardware, ModelPlan, Requirements
-from planner.splits import valid_tensor_parallel
 from services import remembered
 from services.calibrations import calibration, setting_of
 from services.scores import case_score
+from services.units import unit_of
 from services.workspace import Workspace, now
 
 
@@ -100,23 +98,11 @@ def load_sizing(ws: Workspace, r: Requirements, *, by_team: bool) -> Sizing:
     if by_team:
         return favourite_sizing(ws, asked)
     plan, hardware = asked.favourite_plan, asked.hardware[0]
-    return remembered.size(asked, plan, hardware, ws.catalog, _unit(ws, asked, plan, hardware))
+    return remembered.size(asked, plan, hardware, ws.catalog, unit_of(ws.catalog, asked, plan, hardware))
 
 
 def _calibrated(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware, known: Calibration) -> Sizing:
     """A sizing by the ratios of the favourite engine, since a ratio belongs to an engine and a sizing names none."""
-    favourite, unit = case_score(ws, r).favourite, _unit(ws, r, plan, hardware)
+    favourite, unit = case_score(ws, r).favourite, unit_of(ws.catalog, r, plan, hardware)
     setting = setting_of(ws.catalog, r, plan, hardware, favourite, unit.tensor_parallel) if favourite else None
     return remembered.size(r, plan, hardware, ws.catalog, unit, known.for_(setting) if setting else ())
-
-
-def _unit(ws: Workspace, r: Requirements, plan: ModelPlan, hardware: Hardware) -> SizingSettings:
-    """The fewest devices of the machine that hold the requests of the peak, else one request, else one device."""
-    one = SizingSettings()
-    if hardware.count == 1:
-        return one
-    model, gpu, quant = ws.catalog.model(plan.model), ws.catalog.gpu(hardware.gpu), quantization(plan.quantization)
-    units = [SizingSettings(tensor_parallel=n) for n in valid_tensor_parallel(model) if n <= hardware.count]
-    room = [footprint(model, quant, gpu, fit_settings(r, plan, hardware, u)).requests_that_fit for u in units]
-    enough = (u for least in (r.peak_users_max, 1) for u, n in zip(units, room, strict=True) if n >= least)
-    return next(enough, one)

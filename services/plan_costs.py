@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from planner.capacity import SizingSettings
 from planner.errors import FliplineError, InputError
 from planner.loads import LoadPoint
 from planner.plan_budget import PlanCost, SpeedOf, plan_cost
@@ -23,26 +26,31 @@ HOURS_OF_A_YEAR = 24 * 365
 
 
 def predicted_speed(ws: Workspace, r: Requirements) -> SpeedOf:
-    """A candidate's planning value in its own weight format, at a point's lengths, by the team's own ratios if any.
+    """A candidate's planning value in its own format, on its devices, at a point's lengths, by the team's own ratios.
 
-    None where the catalogue cannot tell: an unknown format, weights that do not fit, a GPU without a bandwidth.
+    None where the catalogue cannot tell: an unknown format, weights that do not fit, devices that cannot split the
+    model, a GPU without a bandwidth.
     """
     known = calibration(ws)
 
     @cache
-    def inputs(engine: str, weight_format: str, quantization: str, lengths: tuple[int, int]) -> ThroughputInputs | None:
+    def inputs(
+        engine: str, weight_format: str, quantization: str, devices: str, lengths: tuple[int, int]
+    ) -> ThroughputInputs | None:
         plan = r.favourite_plan.model_copy(update={"weight_format": weight_format, "quantization": quantization})
         asked = r.model_copy(update={"input_tokens": lengths[0], "output_tokens": lengths[1],
                                      "context_tokens": sum(lengths)})  # fmt: skip
         try:
-            setting = setting_of(ws.catalog, asked, plan, r.hardware[0], engine)
-            return remembered.size(asked, plan, r.hardware[0], ws.catalog, measured=known.for_(setting)).inputs
-        except FliplineError:
+            unit = SizingSettings.model_validate({"tensor_parallel": devices})
+            setting = setting_of(ws.catalog, asked, plan, r.hardware[0], engine, unit.tensor_parallel)
+            return remembered.size(asked, plan, r.hardware[0], ws.catalog, unit, known.for_(setting)).inputs
+        except (FliplineError, ValidationError):
             return None
 
     def speed_of(candidate: PlanCandidate, point: LoadPoint) -> ThroughputInputs | None:
-        own = _own_plan(r, candidate)
-        return inputs(candidate.engine, own.weight_format, own.quantization, (point.input_tokens, point.output_tokens))
+        own, devices = _own_plan(r, candidate), candidate.contract.get("tensor_parallel") or "1"
+        lengths = point.input_tokens, point.output_tokens
+        return inputs(candidate.engine, own.weight_format, own.quantization, devices, lengths)
 
     return speed_of
 

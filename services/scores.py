@@ -24,6 +24,7 @@ from planner.what_if_engine import (
 )
 from planner.yaml_files import LARGEST_FILE_BYTES, at_line, line_of, parse_guarded
 from services import remembered
+from services.units import unit_of
 from services.workspace import Workspace
 
 COMPARE = "Compare with catalog/cases/nortia.yaml."
@@ -120,7 +121,8 @@ def _rooms(ws: Workspace, r: Requirements, scored: Score) -> dict[str, Room]:
 def _room(ws: Workspace, r: Requirements, weight_format: str, quantization: str) -> Room | None:
     plan = r.favourite_plan.model_copy(update={"weight_format": weight_format, "quantization": quantization})
     try:
-        sizing = remembered.size(r, plan, r.hardware[0], ws.catalog)
+        unit = unit_of(ws.catalog, r, plan, r.hardware[0])
+        sizing = remembered.size(r, plan, r.hardware[0], ws.catalog, unit)
     except FliplineError:
         return None
     if sizing.inputs is None:
