@@ -101,7 +101,7 @@ class Pool:
                 return exchange
             self._drop_idle()
             exchange.reconnected, exchange.error_kind, exchange.error = True, "", ""
-            exchange.sent = exchange.end = None
+            exchange.connected = exchange.sent = exchange.end = None
 
     async def _run(self, connection: Connection, exchange: Exchange, request: bytes, deadline: float) -> None:
         self._busy.add(connection)

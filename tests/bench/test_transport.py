@@ -92,6 +92,17 @@ def test_a_stale_connection_is_opened_again_and_the_request_says_so() -> None:
     assert opened == 2
 
 
+def test_a_stale_connection_that_cannot_be_opened_again_leaves_a_request_without_one() -> None:
+    async def use(pool: Pool) -> Exchange:
+        await pool.open(1)
+        pool._addresses = [(*pool._addresses[0][:4], ("127.0.0.1", free_port()))]  # nobody takes a second one
+        return await get(pool)
+
+    e = against(replies(), use)
+    assert (e.error_kind, e.reconnected) == ("connect", True)
+    assert (e.connected, e.sent) == (None, None)
+
+
 def test_a_server_that_closes_a_new_connection_has_failed() -> None:
     e = against(replies(), get)
     assert (e.error_kind, e.status, e.reconnected) == ("closed", None, False)
