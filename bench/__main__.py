@@ -31,13 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
+    code = 0
     try:
         code = command(options)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # whoever reads has read enough, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return code
     except FliplineError as e:
         print(f"bench: {e}", file=sys.stderr)
         return BAD_INPUT
