@@ -13,7 +13,8 @@ from bench.sse import Answer, read_answer
 from bench.transport import error_message
 from bundle.records import Outcome, Record
 
-_AN_ERROR = re.compile(rb'"error"\s*:\s*(?!null\b)[^\s]')  # a server may write `"error": null` into every chunk
+# A server may write `"error": null` into every chunk, or what else says that there was none.
+_AN_ERROR = re.compile(rb'"error"\s*:\s*(?!null\b|false\b|""|\{\})\S')
 
 
 class Sent(NamedTuple):

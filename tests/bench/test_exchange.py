@@ -29,6 +29,10 @@ def test_the_host_header_is_the_urls_authority(url: str, host: str) -> None:
         (b'data: {"error": {"message": "out of memory"}}\n\n', True),
         (b'error: {"error":{"code":500}}\n\n', True),
         (b'data: {"choices": [], "error": null}\n\n', False),  # a field that says that there was none
+        (b'data: {"choices": [], "error":false}\n\n', False),
+        (b'data: {"choices": [], "error": ""}\n\n', False),
+        (b'data: {"choices": [], "error": {}}\n\n', False),
+        (b'data: {"error": "out of memory"}\n\n', True),
         (b'data: {"choices":[{"delta":{"content":"\\"error\\": 5"}}]}\n\n', False),  # the answer is about errors
     ],
 )
