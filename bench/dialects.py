@@ -25,7 +25,7 @@ Tokenize = Literal["messages", "content", "none"]
 # What bench itself puts into a request, and what makes one request several answers: none of it is a plan's sampling.
 NOT_SAMPLING = frozenset({
     "model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos",
-    "cache_salt", "response_format", "n", "best_of",
+    "cache_salt", "response_format", "n", "best_of", "n_predict", "truncate_prompt_tokens",
 })  # fmt: skip
 # Roles as a manifest names them: the catalogue's role, and the part of a histogram.
 ROLES: dict[str, tuple[str, str]] = {

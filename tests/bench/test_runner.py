@@ -349,7 +349,7 @@ def test_a_point_ends_with_its_victims_and_does_not_wait_for_prompts_that_would_
     assert manifest.repeats[0].duration_s < 60
 
 
-@pytest.mark.parametrize("name", ["n", "max_tokens", "model", "stream"])
+@pytest.mark.parametrize("name", ["n", "max_tokens", "model", "stream", "n_predict"])  # the last is llama-server's
 def test_a_sampling_that_would_change_the_load_is_refused(tmp_path: Path, name: str) -> None:
     # With n = 2 every chunk of two answers would count as one user's, and the speed per user would be double.
     with pytest.raises(InputError, match=f"sampling: {name} is no sampling"):
