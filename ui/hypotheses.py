@@ -19,6 +19,7 @@ from ui.engine_proposals import proposals
 from ui.hypothesis_forms import about, editor
 from ui.parts import plain
 from ui.text import t
+from ui.words import metrics_in_words
 
 PRIORS: dict[Prior, str] = {
     "expected to fail": ":red-badge[:material/trending_down: expected to fail]",
@@ -79,7 +80,7 @@ def _shown(place: int, r: Ranked, known: str) -> None:
         elif h.expectation:
             st.markdown(t("Expected: {what}", what=plain(h.expectation)))
         if known:
-            st.caption(plain(known))
+            st.caption(plain(metrics_in_words(known)))
         st.markdown(
             t("How: {method} **If rejected:** {rejected}", method=plain(h.method), rejected=plain(h.if_rejected))
         )

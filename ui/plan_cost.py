@@ -12,8 +12,10 @@ from planner.plan_trim import Lost
 from planner.poc import Plan
 from planner.sample_size import Claim, claims, starts_needed
 from planner.units import format_duration
+from ui.hypothesis_forms import about
 from ui.parts import kind_badge, plain
 from ui.text import t
+from ui.words import metrics_in_words
 
 ENDS = {"predicted": "", "stop rule": "the limit", "no prediction": "at most, not predicted"}
 SERVICE_LEVEL = "service level"
@@ -24,11 +26,11 @@ def cost(plan: Plan, found: PlanCost, lost: Sequence[Lost] = ()) -> None:
     st.markdown(
         t("{badge} About **{time}** of GPU time: {starts} starts of each server, five minutes to load, each candidate "
           "at its own predicted speed. Downloads come on top.",
-          badge=kind_badge("planning"), time=format_duration(found.minutes * 60), starts=plan.starts)
+          badge=kind_badge("planning"), time=about(found.minutes), starts=plan.starts)
     )  # fmt: skip
     figures = st.columns(len(plan.candidates) + 2)
     for column, c in zip(figures, plan.candidates, strict=False):
-        column.metric(plain(c.id), format_duration(found.minutes_of(c.id) * 60))
+        column.metric(plain(c.id), about(found.minutes_of(c.id)))
     figures[-2].metric(t("Prompt tokens"), _millions(found.prompt_tokens))
     figures[-1].metric(t("Answer tokens"), _millions(found.output_tokens))
     if lost:
@@ -73,8 +75,8 @@ def sample_sizes(plan: Plan) -> None:
     few = sorted({m.where for m in means if not m.possible})
     if short:
         st.warning(
-            t("Too few requests to prove: {what}.",
-              what=plain("; ".join(f"{c.where} {c.test} at {c.point} (n = {c.counted})" for c in short))),
+            t("Too few requests to prove: {what}.", what=plain(metrics_in_words(
+                "; ".join(f"{c.where} {c.test} at {c.point} (n = {c.counted})" for c in short)))),
             icon=":material/report:",
         )  # fmt: skip
     if few:
@@ -100,7 +102,7 @@ def sample_sizes(plan: Plan) -> None:
 def _frame(found: Sequence[Claim]) -> pd.DataFrame:
     return pd.DataFrame([
         {
-            t("Asked by"): c.where, t("Test"): c.test, t("Point"): c.point, t("n"): c.counted,
+            t("Asked by"): c.where, t("Test"): metrics_in_words(c.test), t("Point"): c.point, t("n"): c.counted,
             t("May miss it"): str(c.may_be_beyond) if c.possible else t("cannot be proved"),
             t("Waves"): c.waves,
             t("If waves move as one"): str(c.at_least_beyond) if c.sure else t("cannot be proved"),

@@ -72,7 +72,14 @@ def _figure_table(parts: Sequence[Verdict]) -> None:
     """State, value, threshold, distance and n of every condition at every load point that was seen."""
     frame = parts_frame(parts)
     if not frame.empty:
+        figures = [t("Value"), t("Threshold"), t("Room")]
+        frame[figures] = frame[figures].map(_unbroken)
         st.table(frame.set_index(t("Condition")), border="horizontal")
+
+
+def _unbroken(figure: str) -> str:
+    """A figure that is not broken before its unit; the share in brackets may go to the next line."""
+    return figure.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}(", " (")
 
 
 def parts_frame(parts: Sequence[Verdict]) -> pd.DataFrame:
@@ -140,8 +147,12 @@ def _runs_of(
     state: CaseState, parts: Sequence[Verdict], evidence: Mapping[str, Evidence], runs: Mapping[str, Run]
 ) -> None:
     """A link to each run that the verdict rests on."""
-    sources = dict.fromkeys(evidence[i].source for v in parts for i in v.used if i in evidence)
-    links = [run_link(state.case.slug, runs[s]) for s in sources if s in runs]
+    sources = {evidence[i].source for v in parts for i in v.used if i in evidence}
+
+    def place(run: Run) -> tuple[str, str, int, str]:
+        return run.candidate, run.stage, run.start, run.created_at
+
+    links = [run_link(state.case.slug, runs[s]) for s in sorted(sources & runs.keys(), key=lambda s: place(runs[s]))]
     if links:
         st.caption(f"{t('Runs')}: {' · '.join(links)}")
 

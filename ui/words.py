@@ -6,6 +6,8 @@ import re
 from typing import NamedTuple
 
 from planner.criterion_names import criterion_name, with_names
+from planner.metrics import METRICS as OF_METRIC
+from planner.metrics import quantity
 from ui.text import t
 
 RATINGS: tuple[str, ...] = ("○○○ none", "●○○ limited", "●●○ good", "●●● excellent")
@@ -49,6 +51,11 @@ METRICS: dict[str, str] = {
     "format_supported": "format supported",
 }
 _METRIC = re.compile(r"(?<![\w-])(" + "|".join(sorted(METRICS, key=len, reverse=True)) + r")(?![\w-])")
+# A condition line holds shares from 0 to 1, as files and hashes have them; beside a value in % a person reads %.
+_SHARE = re.compile(
+    r"(?<![\w-])((?:" + "|".join(m.name for m in OF_METRIC.values() if m.unit == "share") + r")(?: (?:mean|max))? "
+    r"(?:[≤≥]|is|between)) (\d+(?:\.\d+)?(?:e-\d+)?)(?: and (\d+(?:\.\d+)?(?:e-\d+)?))?(?![\d.]*\d|e| [x%](?!\w))"
+)
 BETTER_WORSE: dict[int, str] = {1: "+ better", 0: "= same", -1: "− worse"}
 
 
@@ -92,9 +99,15 @@ def in_words(text: str) -> str:
 
 
 def metrics_in_words(text: str) -> str:
-    """A condition or a sentence about one with its metrics by their names for people."""
-    text = text.replace("<=", "≤").replace(">=", "≥")
+    """A condition or a sentence about one with its metrics by their names for people, and its shares in %."""
+    text = _SHARE.sub(_in_percent, text.replace("<=", "≤").replace(">=", "≥"))
     return _METRIC.sub(lambda found: t(METRICS[found[1]]), text)
+
+
+def _in_percent(found: re.Match[str]) -> str:
+    """The test of a share with its threshold in %."""
+    ends = [quantity(float(n), "share") for n in found.groups()[1:] if n]
+    return f"{found[1]} {' and '.join(ends)}"
 
 
 def in_short(sentence: str) -> str:

@@ -41,3 +41,19 @@ def test_metrics_are_called_by_words_and_a_verdict_is_cut_to_value_and_threshold
         metrics_in_words("prefix_hit mean over user_tok_s_of_mine") == "prefix cache hits mean over user_tok_s_of_mine"
     )
     assert metrics_in_words("measured_over_bound <= 1 x") == "measured / coverage bound ≤ 1 x"
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("vllm: kv_capacity_spread <= 0.1: holds at 12 %.", "vllm: spread of KV capacity ≤ 10 %: holds at 12 %."),
+        ("completed_share is 1 at single", "completed is 100 % at single"),
+        ("kv_use max between 0.1 and 0.75 at peak", "KV cache in use max between 10 % and 75 % at peak"),
+        ("error_share <= 5e-05; ttft p95 <= 2 s", "errors ≤ 0.005 %; TTFT p95 ≤ 2 s"),
+        ("vllm over tgi: error_share <= 0.5 x", "vllm over tgi: errors ≤ 0.5 x"),  # a ratio of two shares is none
+        ("prefix_hit >= 30 %", "prefix cache hits ≥ 30 %"),
+        ("restarts <= 1 at overload", "restarts ≤ 1 at overload"),
+    ],
+)
+def test_a_share_is_read_in_percent_as_its_value_beside_it_is(line: str, read: str) -> None:
+    assert metrics_in_words(line) == read
