@@ -24,7 +24,7 @@ def history(ws: Workspace, adr: Adr) -> None:
     st.markdown("\n".join(history_line(edit, lambda id: _called(ws, id)) for edit in reversed(edits)))
     opinions(ws, adr)
     with st.form(f"comment-{adr.id}", border=False, clear_on_submit=True):
-        words = st.text_area(t("Comment"), key=f"words-{adr.id}", height=68)
+        words = st.text_area(t("Comment"), key=f"words-{adr.id}", height="content")
         if st.form_submit_button(t("Add"), icon=":material/comment:") and (name := signed()):
             with shown_errors():
                 comment(ws, adr.id, name, words)

@@ -30,10 +30,10 @@ def _concurrency_axis(title: str) -> alt.X:
     return alt.X("batch:Q", scale=alt.Scale(type="log", base=2), title=title, axis=alt.Axis(format="d"))
 
 
-def _log_axis(field: str, title: str, values: pd.Series) -> alt.Y:
+def _log_axis(field: str, title: str, values: Sequence[float]) -> alt.Y:
     """A log axis with ticks at 1, 2 and 5 times a power of ten, at the powers alone where these would be too many."""
-    drawn = values[values > 0]
-    powers = range(math.floor(math.log10(drawn.min())), math.ceil(math.log10(drawn.max())) + 1) if len(drawn) else ()
+    drawn = [math.log10(v) for v in values if v > 0]
+    powers = range(math.floor(min(drawn)), math.ceil(max(drawn)) + 1) if drawn else ()
     ticks = [step * 10.0**power for power in powers for step in ((1, 2, 5) if len(powers) <= 3 else (1,))]
     axis = alt.Axis(values=ticks, format=",~g")
     return alt.Y(field, title=title, scale=alt.Scale(type="log"), axis=axis)
@@ -48,7 +48,7 @@ def _legend(names: Sequence[str]) -> alt.Legend:
     )  # fmt: skip
 
 
-def _value_axis(field: str, title: str, values: pd.Series, *, log: bool, share: bool) -> alt.Y:
+def _value_axis(field: str, title: str, values: Sequence[float], *, log: bool, share: bool) -> alt.Y:
     if share:
         return alt.Y(field, title=title, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     return _log_axis(field, title, values) if log else alt.Y(field, title=title)
@@ -64,7 +64,8 @@ def against_concurrency(
     rows of all that are looked at in turn: one axis for all of them, so that they compare and only data is drawn anew.
     """
     x = _concurrency_axis(t("Requests in flight (log scale)"))
-    layers = series_layers(frame, x, t("In flight"), y, y_title, series, log=log, among=among)
+    reach = () if required is None else (required,)
+    layers = series_layers(frame, x, t("In flight"), y, y_title, series, log=log, among=among, reach=reach)
     if required is not None:
         place = clear_place(required, required_label, frame, "batch", y, series, log_x=True, log_y=log, among=among)
         layers.append(limit_line(required, required_label, place))
@@ -73,9 +74,12 @@ def against_concurrency(
 
 def series_layers(
     frame: pd.DataFrame, x: alt.X, x_words: str, y: str, y_title: str, series: str, *, log: bool = False,
-    share: bool = False, among: pd.DataFrame | None = None,
+    share: bool = False, among: pd.DataFrame | None = None, reach: Sequence[float] = (),
 ) -> list[alt.Chart | alt.LayerChart]:  # fmt: skip
-    """Ranges, lines and points; where `frame` has a kind, dashes and hollow points tell what was not measured."""
+    """Ranges, lines and points; where `frame` has a kind, dashes and hollow points tell what was not measured.
+
+    Ticks reach over the limits in `reach` too, which are drawn beside the lines.
+    """
     spanned = frame if among is None else among
     present = list(dict.fromkeys(spanned[series]))
     scale = alt.Scale(domain=present, range=colours(present))
@@ -90,7 +94,7 @@ def series_layers(
         frame = frame.assign(style=frame["kind"])
     base = alt.Chart(frame).encode(
         x=x,
-        y=_value_axis(f"{y}:Q", y_title, spanned[y], log=log, share=share),
+        y=_value_axis(f"{y}:Q", y_title, [*spanned[y], *reach], log=log, share=share),
         color=alt.Color(
             f"{series}:N",
             title=None,

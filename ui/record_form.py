@@ -19,16 +19,16 @@ def record_form(adr: Adr, key: str) -> dict[str, Any]:
     def line(label: str, value: str, name: str, **more: object) -> str:
         return st.text_input(label, value, key=f"{name}-{key}", persist_state="session", **more)
 
-    def area(label: str, value: str, name: str, height: int = 110, **more: object) -> str:
-        return st.text_area(label, value, key=f"{name}-{key}", height=height, persist_state="session", **more)
+    def area(label: str, value: str, name: str) -> str:
+        return st.text_area(label, value, key=f"{name}-{key}", height="content", persist_state="session")
 
     title = line(t("Title"), adr.title, "title")
     headline = line(t("Headline: one sentence for people"), adr.headline, "headline")
     tags = line(t("Tags, separated by commas"), ", ".join(adr.tags), "tags")
-    context = area(t("Context and problem"), adr.context, "context", 160)
+    context = area(t("Context and problem"), adr.context, "context")
     left, right = st.columns(2)
     with left:
-        drivers = area(t("Drivers, one a line"), "\n".join(adr.drivers), "drivers", 190)
+        drivers = area(t("Drivers, one a line"), "\n".join(adr.drivers), "drivers")
     with right:
         option_titles = ["", *(o.title for o in adr.options)]
         chosen = st.selectbox(
@@ -36,7 +36,7 @@ def record_form(adr: Adr, key: str) -> dict[str, Any]:
             index=option_titles.index(adr.chosen) if adr.chosen in option_titles else 0,
             format_func=lambda o: o or t("none yet"), key=f"chosen-{key}", persist_state="session",
         )  # fmt: skip
-        outcome = area(t("… because"), adr.outcome, "outcome", 110)
+        outcome = area(t("… because"), adr.outcome, "outcome")
     with st.expander(t("Options considered ({n})", n=len(adr.options)), icon=":material/balance:"):
         for option in adr.options:
             st.markdown(f"**{plain(option.title)}**: {plain(in_words(option.summary))}")
@@ -51,7 +51,7 @@ def record_form(adr: Adr, key: str) -> dict[str, Any]:
         neutral = area(t("Neutral"), "\n".join(adr.consequences.neutral), "neutral")
     with c:
         bad = area(t("Bad"), "\n".join(adr.consequences.bad), "bad")
-    confirmation = area(t("Confirmation: how it is checked"), adr.confirmation, "confirmation", 140)
+    confirmation = area(t("Confirmation: how it is checked"), adr.confirmation, "confirmation")
     st.markdown(f"**{t('People, separated by commas')}**")
     a, b, c, d = st.columns(4)
     with a:

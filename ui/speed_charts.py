@@ -23,7 +23,7 @@ def output_picture(r: Requirements, total: pd.DataFrame) -> Picture:
     needed = r.peak_users_max * r.user_tok_s_target
     chart = against_concurrency(
         total, y="value", y_title=t("tok/s in total"), required=needed,
-        required_label=t("needed {x:,.0f} tok/s", x=needed), series="series",
+        required_label=t("needed {x:,.0f} tok/s", x=needed), series="series", log=True,
     )  # fmt: skip
     return Picture(chart, t("Total output against requests in flight, with what is needed"))
 
