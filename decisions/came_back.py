@@ -208,14 +208,15 @@ class _Comments(NamedTuple):
 
 
 def _comments(file: MadrFile, base: Adr) -> _Comments:
-    left = Counter((_bare(c.author), _bare(c.text)) for c in base.comments)
+    left = Counter(_bare(f"{c.author}, {c.at:%Y-%m-%d}: {c.text}") for c in base.comments)
     new = []
-    for who, _, words in comments_of(file):
-        if left[_bare(who), _bare(words)] > 0:
-            left[_bare(who), _bare(words)] -= 1
+    for who, day, words in comments_of(file):
+        entry = _bare(f"{who}, {day}: {words}" if who else words)
+        if left[entry] > 0:
+            left[entry] -= 1
         else:
             new.append(f"{who}: {words}" if who else words)
-    return _Comments(tuple(new), tuple(f"{who}: {words}" for who, words in left.elements()))
+    return _Comments(tuple(new), tuple(left.elements()))
 
 
 def _bare(words: str) -> str:

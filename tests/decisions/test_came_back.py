@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 
 import pytest
@@ -183,10 +184,17 @@ def test_comments_of_the_record_are_known_again_whatever_they_hold_and_none_is_c
         base = apply(base, Commented(at=NOW, author="Kim", text=words))
     line = r"* Kim, 2026-09-01: \+1"
     assert [e.text for e in back(base, line, f"{line}\n* No.").edits] == ["No."]
-    for old, new in ((f"{line}\n", ""), ("blanks and", "tabs and")):
+    for old, new in ((f"{line}\n", ""), ("blanks and", "tabs and"), (line, line.replace("2026", "2025"))):
         asked = back(base, old, new)
         assert asked.edits == ()
-        assert "a comment stays as it was written: Kim: " in asked.refused[0]
+        assert "a comment stays as it was written: Kim, 2026-09-01: " in asked.refused[0]
+
+
+def test_a_name_that_reads_like_the_beginning_of_a_comment_is_known_again():
+    """Files of before 2026-11-30 keep no comments in their block."""
+    base = apply(ACCEPTED, Commented(at=NOW, author="Kim, 2026-01-01: me", text="Yes."))
+    asked = back(base, re.search(r"exact: .*\n", to_markdown(base))[0], "")
+    assert (asked.edits, asked.refused) == ((), ())
 
 
 def test_two_people_may_say_the_same():
