@@ -80,7 +80,8 @@ RULES: tuple[Rule, ...] = (
          "the server's metrics could not be read"),
     Rule("no-interference", "undisturbed", 0.0, NOTE, "the long prompts found no victim that was decoding"),
     Rule("not-steady", "halves_differ_share", 0.05, NOTE, "not steady: the halves of the window differ by {:.0%}"),
-    Rule("no-steady-window", "no_steady_window", 0.0, NOTE, "too few requests for a steady window: all are used"),
+    Rule("no-steady-window", "no_steady_window", 0.0, NOTE,
+         "no steady window, for too few requests or all sent before the first token: all are used"),
     Rule("reconnects", "reconnected_share", 0.0, NOTE, "{:.0%} of the requests had to open a new connection"),
 )  # fmt: skip
 
