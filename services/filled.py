@@ -12,6 +12,7 @@ from planner.choosing import OF_A_START
 from planner.conditions import Evidence, Kind
 from planner.contract import Contract
 from planner.errors import InputError, UnknownName
+from planner.known import Known
 from planner.loads import LoadPoint
 from planner.metrics import Level, Metric, metric
 from planner.poc import Plan
@@ -79,6 +80,26 @@ def as_planned(plan: Plan, machine: Machine) -> dict[str, Contract]:
         "declared_differences": plan.declared_differences,
     }
     return {name: asked.model_copy(update=stated) for name, asked in asked_for(plan).items()}
+
+
+def outdated(evidence: Known, rows: Sequence[Filled], measured_at: date) -> tuple[str, ...]:
+    """Candidates of whom figures that state a contract would have newer ones beside them that state none.
+
+    The newest speaks for a candidate, so its ratios refuse from then on.
+    """
+    of_a_contract = (e for e in evidence.of_metric(*{r.metric for r in rows}) if e.kind is Kind.ENTERED and e.contract)
+    newest = {
+        (e.candidate, e.metric, e.statistic, e.load_point): e.at for e in sorted(of_a_contract, key=lambda e: e.at)
+    }
+    return tuple(dict.fromkeys(
+        r.candidate for r in rows
+        if (before := newest.get((r.candidate, r.metric, r.statistic, r.load_point)))
+        and before <= (r.at or _midnight(measured_at))
+    ))  # fmt: skip
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 class Column(NamedTuple):
@@ -167,7 +188,7 @@ def fill_in(
     if not rows:
         raise InputError("no row is filled in.", where="results by hand", fix="Write at least one value.")
     entry = new_id(now())
-    at = datetime(measured_at.year, measured_at.month, measured_at.day, tzinfo=UTC)
+    at = _midnight(measured_at)
     rows = [row._replace(row=row.row or i, at=row.at or at) for i, row in enumerate(rows, 1)]
     points, candidates = (plan.points(), [c.id for c in plan.candidates]) if plan else ({}, [])
     for row in rows:

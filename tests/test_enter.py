@@ -77,6 +77,8 @@ def test_only_runs_that_kept_to_the_plan_state_its_contract(run: Cli, home: Path
     assert "They state no contract, so no two candidates compare on them" in ran.out
     ran = run("enter", str(sheet), *WHO, "--as-planned", "NVIDIA GB10", "--gpus", "2")
     assert (ran.code, "no contract" in ran.out) == (0, False), ran.err
+    ran = run("enter", str(sheet), *WHO)
+    assert "! earlier figures of vllm did; the newest count, so their ratios are refused now." in ran.out
     ws = open_workspace(home)
     state = case_state(ws, "nortia")
     stated = {state.context.contracts[e.contract].stated()["gpu_count"] if e.contract else None

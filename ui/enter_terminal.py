@@ -8,7 +8,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.metrics import METRICS
 from services.arrivals import Arrived, bring_in_table
-from services.filled import Machine
+from services.filled import Machine, outdated
 from services.pasted import Pasted, Stated, figures_of
 from services.pasted_sheet import proposed, read_sheet_file
 from services.pasted_words import Heading, meanings
@@ -60,8 +60,10 @@ def enter_and_print(ws: Workspace, args: argparse.Namespace, state: CaseState) -
                              measured_at=args.day or now().date(), raw=raw,
                              machine=Machine(args.as_planned, args.gpus) if args.as_planned else None)  # fmt: skip
     say(f"Figures stored as entered by {args.by}: {len(pasted.rows)}.")
-    for sentence in () if args.as_planned else (NO_CONTRACT,):
-        say(sentence)
+    if not args.as_planned:
+        say(NO_CONTRACT)
+        if names := outdated(state.evidence, pasted.rows, args.day or now().date()):
+            say(f"! earlier figures of {', '.join(names)} did; the newest count, so their ratios are refused now.")
     return arrived
 
 

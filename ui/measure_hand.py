@@ -8,7 +8,7 @@ import streamlit as st
 from planner.poc import Plan
 from services.arrivals import bring_in_table
 from services.attachments import MOST_BYTES, attached_bytes, attachments
-from services.filled import Filled, Machine, blank_table, columns_of, rows_of
+from services.filled import Filled, Machine, blank_table, columns_of, outdated, rows_of
 from services.plans import unstated_fields
 from services.verdicts import CaseState
 from services.workspace import Workspace, now
@@ -51,6 +51,12 @@ def section(ws: Workspace, state: CaseState) -> None:
     day = c.date_input(t("Day of the run"), value=now().date(), max_value=now().date(), format="YYYY-MM-DD",
                        help=t("A date in the sheet comes before it."))  # fmt: skip
     machine = _machine(plan, f"{key}-ran")
+    if machine is None and (names := outdated(state.evidence, rows, day)):
+        st.warning(
+            t("Earlier figures of {names} kept to the plan's contract; the newest count, so ratios with {names} are "
+              "refused unless these kept to it too.", names=plain(", ".join(names))),
+            icon=":material/report:",
+        )  # fmt: skip
     raw = st.file_uploader(
         t("Raw file, kept with the figures (optional)"), max_upload_size=MOST_BYTES // 2**20, key=f"{key}-raw"
     )

@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import InputError, UnknownName
 from services.arrivals import bring_in_table
-from services.filled import Filled, Machine, as_planned, blank_table, columns_of, rows_of
+from services.filled import Filled, Machine, as_planned, blank_table, columns_of, outdated, rows_of
 from services.plans import choices_of, draft_plan, save_plan
 from services.verdicts import case_state, judge_hypotheses
 from services.workspace import now
@@ -218,6 +218,16 @@ def test_runs_that_kept_to_the_plan_compare_once_it_is_whole(shipped):
         ("vllm", "NVIDIA GB10", "1", "ad44e777"), ("llama-server", "NVIDIA GB10", "1", "ad44e777"),
     ]  # fmt: skip
     assert "engine_version_reported" not in stated[0]  # nobody read it from the server
+
+
+def test_figures_without_a_contract_are_told_to_outdate_those_that_state_one(shipped):
+    bring(shipped, *BOTH[:1])
+    assert outdated(case_state(shipped, CASE).evidence, BOTH, DAY) == ()  # those before state none either
+    bring(shipped, *BOTH[:1], machine=Machine("NVIDIA GB10"))
+    evidence = case_state(shipped, CASE).evidence
+    assert outdated(evidence, BOTH, DAY) == ("vllm",)
+    assert outdated(evidence, BOTH, DAY - timedelta(days=9)) == ()  # older ones do not speak
+    assert outdated(evidence, [ROW], DAY) == ()  # nor those of another figure
 
 
 def test_what_a_stages_rule_sets_is_not_said_to_have_been_kept(shipped):
