@@ -56,11 +56,11 @@ def read_foreign(name: str, content: bytes, stated: Stated, format: str = "") ->
     Raises InputError in one sentence: empty, not text, cut off, of no known format, or a field missing.
     """
     if not content.strip():
-        raise InputError("is empty.", where=name, fix="Choose the file as the tool wrote it.")
+        raise InputError("is empty.", where=name, fix=AS_WRITTEN)
     try:
         text = content.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8.", where=name, fix="Choose the file as the tool wrote it.") from None
+        raise InputError("is not text in UTF-8.", where=name, fix=AS_WRITTEN) from None
     if format and format not in FORMATS:
         raise UnknownName.from_known("format", format, FORMATS, where=name)
     chosen: Format | None = None
@@ -69,18 +69,18 @@ def read_foreign(name: str, content: bytes, stated: Stated, format: str = "") ->
         chosen = FORMATS[format] if format else next((f for f in FORMATS.values() if f.recognises(text, docs)), None)
         if chosen is None or not chosen.recognises(text, docs):
             if chosen:
-                raise InputError(f"is not the output of {chosen.what}.", fix="Choose the file as the tool wrote it.")
+                raise InputError(f"is not the output of {chosen.what}.", fix=AS_WRITTEN)
             if PRINTED in text:
                 raise InputError("is what vllm bench serve or SGLang prints, not the file it saves.",
                                  fix="Choose that file (--save-result, or --output-file of SGLang).")  # fmt: skip
             raise InputError(f"is no result that can be read here ({', '.join(FORMATS)}).",
-                             fix="Choose the file as the tool wrote it.")  # fmt: skip
+                             fix=AS_WRITTEN)  # fmt: skip
         return _agreeing(chosen.read(text, docs, stated), stated, chosen)
     except InputError as e:
         raise type(e)(e.what, where=name, fix=e.fix) from None
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as e:
         raise InputError(f"a field holds another kind of value than {chosen.what if chosen else 'known'} writes: {e}.",
-                         where=name, fix="Choose the file as the tool wrote it.") from None  # fmt: skip
+                         where=name, fix=AS_WRITTEN) from None  # fmt: skip
 
 
 def _agreeing(foreign: Foreign, stated: Stated, format: Format) -> Foreign:
