@@ -1,4 +1,4 @@
-"""The team's own runs as ratios of measured over bound, and which of them the team takes out again."""
+"""The team's own runs as ratios of measured over coverage bound, and which of them the team takes out again."""
 
 from __future__ import annotations
 
