@@ -93,12 +93,13 @@ def test_check_tries_every_candidate_and_says_of_each_how_it_stands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with emulator() as port:
-        both = plan(candidate(free_port(), name="gone"), candidate(port, name="there"))
-        (tmp_path / "plan.yaml").write_text(plan_to_yaml(both))
+        taken = candidate(port, "--slots", "4", name="taken")  # a start, where another server answers
+        all_three = plan(candidate(free_port(), name="gone"), taken, candidate(port, name="there"))
+        (tmp_path / "plan.yaml").write_text(plan_to_yaml(all_three))
         assert main(["check", str(tmp_path / "plan.yaml")]) == 1  # one did not answer, as --help says
     out = capsys.readouterr().out
     assert "gone: FAILED" in out and "the server is not there: it refused the connection" in out
-    assert "there: ok" in out
+    assert "taken: FAILED" in out and "there: ok" in out
 
 
 def test_results_go_into_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

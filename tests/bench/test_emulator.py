@@ -34,6 +34,7 @@ from tests.bench.sockets import run_out
 
 T = TypeVar("T")
 QUICK = {"ttft_ms": 5.0, "itl_ms": 1.0}
+GET_MODELS = b"GET /v1/models HTTP/1.1\r\nHost: emulator\r\n\r\n"
 STEP_S = 0.004
 MEASURABLE = ("vllm", "sglang", "tensorrt_llm", "tgi", "llama-server")
 
@@ -68,6 +69,14 @@ def test_what_is_no_chat_request_is_refused_as_engines_do_and_the_connection_is_
 
     told = talk(Settings(**QUICK), use)
     assert [(e.status, e.error_kind, e.reconnected) for e in told] == [(400, "", False)] * 2
+
+
+def test_what_is_no_http_ends_its_connection_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    async def use(pool: Pool) -> list[Exchange]:
+        return [await pool.exchange(told, timeout_s=60) for told in (b"nonsense\r\n\r\n", GET_MODELS)]
+
+    assert [(e.status, e.error_kind) for e in talk(Settings(**QUICK), use)] == [(None, "closed"), (200, "")]
+    assert not caplog.records  # asyncio tells there what a connection's task did not catch
 
 
 async def chat(pool: Pool, *, words: int = 6, tokens: int = 6, timeout_s: float = 60.0, **more: Any) -> Exchange:

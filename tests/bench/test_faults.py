@@ -262,6 +262,23 @@ def test_a_wall_clock_that_is_set_in_mid_run_moves_no_time_and_spoils_latencies(
     assert of(found, "completed_share").valid  # what the server did is known all the same
 
 
+def test_a_wall_clock_that_is_set_while_nothing_arrives_is_seen_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, offset_s = [], Arrivals.offset_s
+
+    def set_by_20_ms(self: Arrivals) -> float:
+        looked.append(offset_s(self))
+        return looked[-1] - 0.02 * (len(looked) - 1)  # a wall clock set forward lies further ahead of the monotonic one
+
+    monkeypatch.setattr(Arrivals, "offset_s", set_by_20_ms)
+    before = time.time()
+    manifest, _ = only_bundle(run_attached(FAST, tmp_path))
+    (repeat,) = manifest.repeats
+    assert (len(looked), repeat.clock_step_ms) == (2, pytest.approx(20, abs=1))
+    assert before <= repeat.t0_unix_s <= time.time()
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_once_or_twice_leaves_what_had_ended(tmp_path: Path, times: int) -> None:
     port, out = free_port(), tmp_path / "out"

@@ -66,7 +66,7 @@ def test_without_scheduled_times_ttft_and_e2e_are_not_measured(tmp_path):
 
 def test_queue_times_of_an_open_loop_give_the_scheduled_time(tmp_path):
     doc = json.loads((FOREIGN / "vllm-detailed.json").read_text())
-    (tmp_path / "queued.json").write_text(json.dumps(doc | {"queue_times": [0.0, 0.1, 0.1, 0.1]}))
+    (tmp_path / "queued.json").write_text(json.dumps(doc | {"queue_times": [-0.0005, 0.1, 0.1, 0.1]}))
     folder, _, _ = import_file(tmp_path / "queued.json", tmp_path / "out", Choices(candidate="vllm"))
     assert value(summarise(folder), "ttft_ms", "p50") == pytest.approx(350)  # of 100, 200 + 100, 300 + 100 ms, never
 

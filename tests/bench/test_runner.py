@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -354,6 +356,20 @@ def test_a_sampling_that_would_change_the_load_is_refused(tmp_path: Path, name: 
     # With n = 2 every chunk of two answers would count as one user's, and the speed per user would be double.
     with pytest.raises(InputError, match=f"sampling: {name} is no sampling"):
         run_started(plan(candidate(1), sampling={"temperature": 0.0, name: 2.0}), tmp_path)
+
+
+def test_a_file_system_that_knows_no_locks_takes_results_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("bench.resume.fcntl.flock", no_locks)
+    assert run_attached(FAST, tmp_path).state == "finished"
+
+
+def test_a_folder_that_cannot_be_made_wants_rights_and_not_room(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot be written: Not a directory\. Make it writable; the same command"):
+        run_attached(FAST, tmp_path / "file" / "out")
 
 
 def test_two_benches_that_attach_to_a_server_do_not_measure_into_one_folder_at_once(tmp_path: Path) -> None:

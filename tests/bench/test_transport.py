@@ -179,6 +179,7 @@ def test_only_a_json_object_counts_as_an_answer() -> None:
     [
         (b'{"error": {"message": "no such\\nmodel"}}', "no such model"),
         (b'{"error": "plain"}', "plain"),
+        (b'{"error": "half \\ud83d a pair"}', "half ? a pair"),
         (b"<h1>Bad gateway</h1>", "<h1>Bad gateway</h1>"),
     ],
 )
