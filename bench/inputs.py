@@ -94,7 +94,8 @@ def _of_point(point: LoadPoint, folder: Path, seed: int) -> Inputs:
 
 def _enough(rows: list[Any], needed: int, what: str, where: str) -> list[Any]:
     if len(rows) < needed:
-        raise InputError(f"holds {len(rows)} {what}, and the point needs {needed}.", where=where,
+        found = what.removesuffix("s") if len(rows) == 1 else what
+        raise InputError(f"holds {len(rows)} {found}, and the point needs {needed}.", where=where,
                          fix="Lower requests, or bring a longer file.")  # fmt: skip
     return rows
 

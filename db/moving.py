@@ -53,7 +53,7 @@ def copy(source: Database, target: Database, heads: dict[str, str]) -> Content:
         sent, arrived = reading.connection(), writing.connection()
         for name, rows in rows_of(arrived).items():
             if rows:
-                raise NotAllowed(f"holds {rows} rows in {name} already.", where=target.url,
+                raise NotAllowed(f"holds {rows} {'row' if rows == 1 else 'rows'} in {name} already.", where=target.url,
                                  fix="Name an empty database.")  # fmt: skip
         _must_be_whole(source, heads)
         copied = {}

@@ -112,7 +112,7 @@ def demand_of_log(log: Log, *, whole_days: bool = False, least_coverage: float =
     if levels is None:
         findings.append("How long every answer took is not in the log: no peak in flight is taken from it.")
     if quiet:
-        findings.append(f"{quiet} days without a request: they count as days on which nobody asked.")
+        findings.append(f"Days without a request, counted as days on which nobody asked: {quiet}.")
     if log.estimated:
         findings.append("Lengths are estimates from texts.")
     return Demand.of(found, f"{log.name} (sha256 {log.sha256[:12]})", findings)

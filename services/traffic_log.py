@@ -124,7 +124,7 @@ def _refuse(name: str, taken: int, faults: Faults, *, leave_out: bool) -> None:
     if mixed:
         raise InputError(f"{said}.", where=name, fix="Write all times of a log in one way; nothing was taken.")
     if faults.found and not leave_out:
-        raise InputError(f"{said}; {taken:,} rows are sound.", where=name,
+        raise InputError(f"{said}; {'1 row is' if taken == 1 else f'{taken:,} rows are'} sound.", where=name,
                          fix="Mend them, or say that broken rows may be left out; nothing was taken.")  # fmt: skip
 
 

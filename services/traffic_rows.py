@@ -19,6 +19,10 @@ from planner.errors import InputError
 CHUNK = 1_000
 DELIMITERS = ",;\t|"
 LOOKED_AT = 100  # objects whose names are the columns: not every object need have them all
+ONE = {  # where more than the first word changes
+    "rows that end before they begin": "row that ends before it begins",
+    "lines that are no JSON object": "line that is no JSON object",
+}
 LONGEST_CELL = 16 * 2**20  # Python's own limit of 128 KiB is less than a long prompt
 
 
@@ -36,7 +40,15 @@ class Faults:
 
     def sentences(self) -> list[str]:
         """Each fault with its count and its first line."""
-        return [f"{n:,} {fault} (first: line {self.first[fault]:,})" for fault, n in self.found.items()]
+        return [
+            f"{n:,} {one_of(fault) if n == 1 else fault} (first: line {self.first[fault]:,})"
+            for fault, n in self.found.items()
+        ]
+
+
+def one_of(fault: str) -> str:
+    """A fault as it is said of one row or line."""
+    return ONE.get(fault) or fault.replace("rows", "row", 1).replace("lines", "line", 1)
 
 
 class Chunk(NamedTuple):

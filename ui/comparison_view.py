@@ -11,7 +11,7 @@ from services.comparison import Compared, comparison, pairs
 from services.verdicts import CaseState
 from ui.charts import as_csv
 from ui.parts import plain
-from ui.text import t
+from ui.text import t, tn
 from ui.words import metrics_in_words
 
 PARITY_COLOUR = {"comparable": "green", "comparable with a declared difference": "orange", "refused": "red"}
@@ -47,8 +47,9 @@ def _compared(state: CaseState, found: tuple[tuple[str, str], ...]) -> None:
     rows, expected = compared.by_chance
     if rows:
         st.caption(
-            t("{n} rows rest on ranges over a few starts. Without any difference about {k:.2g} of them would show one.",
-              n=rows, k=expected)
+            tn(rows, "{n} row rests on ranges over a few starts. Without any difference about {k:.2g} would show one.",
+               "{n} rows rest on ranges over a few starts. Without any difference about {k:.2g} would show one.",
+               k=expected)
         )  # fmt: skip
     _explanations(compared)
 

@@ -15,7 +15,7 @@ from services.usage import Usage
 from services.verdicts import CaseState
 from ui.palette import KIND_COLOURS, KNEE_COLOUR
 from ui.parts import deployment_words, go_to, kind_badge
-from ui.text import t
+from ui.text import t, tn
 
 HEIGHT = 220
 UNITS = {
@@ -65,7 +65,7 @@ def day_table(table: pd.DataFrame) -> None:
 
 def _window(days: Sequence[SeenDay]) -> str:
     first, last = days[0].usage.day, days[-1].usage.day
-    words = t("{n} days, {first} to {last}", n=len(days), first=first, last=last)
+    words = tn(len(days), "{first}", "{n} days, {first} to {last}", first=first, last=last)
     holes = missing(days)
     return f"{words}; {t('not observed: {days}', days=_runs(holes))}" if holes else f"{words}."
 

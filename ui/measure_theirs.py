@@ -12,7 +12,7 @@ from ui.cached import seen_in
 from ui.measure_arrived import tell
 from ui.parts import kind_badge, plain, shown_errors
 from ui.session import signed
-from ui.text import t
+from ui.text import t, tn
 from ui.views import foreign_frame
 
 
@@ -64,7 +64,9 @@ def _looked_at(state: CaseState, seen: Seen, file_id: str) -> dict[str, str]:
     """Show what the file holds; returns which load point of the plan each of its loads stands for."""
     plan = state.plan
     assert plan is not None
-    origin = t("from {n} requests", n=seen.requests) if seen.requests else t("as the tool computed them")
+    origin = (
+        tn(seen.requests, "from {n} request", "from {n} requests") if seen.requests else t("as the tool computed them")
+    )
     st.markdown(f"**{plain(seen.tool)}**: " + t("figures: {n}, {origin}", n=seen.figures, origin=origin))
     for finding in seen.findings:
         st.caption(plain(finding))

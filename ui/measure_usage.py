@@ -19,7 +19,7 @@ from ui.demand_view import day_table, figures_of, observed_part
 from ui.measure_arrived import tell
 from ui.parts import kind_badge, plain, shown_errors
 from ui.session import signed
-from ui.text import t
+from ui.text import t, tn
 
 WHERE = {"file": t("File"), "prometheus": t("Prometheus")}
 
@@ -112,8 +112,12 @@ def _said(found: Demand) -> str:
     peaks = [u.peak_in_flight for u in found.days if u.peak_in_flight is not None]
     first, last = found.days[0].day, found.days[-1].day
     if not peaks:
-        return t("{n} days, {first} to {last}; peaks are not known.", n=len(found.days), first=first, last=last)
-    return t(
-        "{n} days, {first} to {last}; the highest peak was {peak:g} in flight.", n=len(found.days), first=first,
-        last=last, peak=max(peaks),
+        return tn(
+            len(found.days), "{first}; its peak is not known.", "{n} days, {first} to {last}; peaks are not known.",
+            first=first, last=last,
+        )  # fmt: skip
+    return tn(
+        len(found.days), "{first}; the peak was {peak:g} in flight.",
+        "{n} days, {first} to {last}; the highest peak was {peak:g} in flight.",
+        first=first, last=last, peak=max(peaks),
     )  # fmt: skip

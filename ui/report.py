@@ -22,7 +22,7 @@ from ui.report_results import (
     theory_section,
 )
 from ui.report_verdicts import verdicts_section
-from ui.text import t
+from ui.text import t, tn
 from ui.views import SEEN, of_older_versions, other_loads
 
 
@@ -99,7 +99,7 @@ def _hypotheses(state: CaseState) -> Iterator[Block]:
     if not judged:
         return
     counts = ", ".join(f"{t(s)} {states.count(s)}" for s in dict.fromkeys(states))
-    yield Paragraph(t("{n} hypotheses: {counts}.", n=len(states), counts=counts))
+    yield Paragraph(tn(len(states), "{n} hypothesis: {counts}.", "{n} hypotheses: {counts}.", counts=counts))
     rows = tuple(
         (
             v.hypothesis.id, Mark(v.verdict.state.value), v.hypothesis.statement,

@@ -22,7 +22,7 @@ from ui.results_capacity import cost_in_words, units_frame
 from ui.results_rates import first_token_by_rate, goodput_by_rate, in_seconds, ladder_frame
 from ui.results_theory import ratios_frame, theory_frame, theory_picture
 from ui.speed_charts import first_token_picture, output_picture, speed_picture
-from ui.text import t
+from ui.text import t, tn
 from ui.views import kv_spread, outcomes_frame, rate_frame, results_frame, speed_frame, ttft_frame
 from ui.words import metrics_in_words
 
@@ -138,8 +138,11 @@ def _compared(compared: Compared) -> Iterator[Block]:
         yield Paragraph(f"{t('refused')} {', '.join(figures)}: {metrics_in_words(reason)}.")
     rows, expected = compared.by_chance
     if rows:
-        text = t("{n} rows rest on ranges over a few starts. Without any difference about {k:.2g} of them would show "
-                 "one.", n=rows, k=expected)  # fmt: skip
+        text = tn(
+            rows, "{n} row rests on ranges over a few starts. Without any difference about {k:.2g} would show one.",
+            "{n} rows rest on ranges over a few starts. Without any difference about {k:.2g} would show one.",
+            k=expected,
+        )  # fmt: skip
         yield Paragraph(text, tone="note")
     for sentence, figures in explanations(compared).items():
         yield Paragraph(f"{t('What could explain it')}, {', '.join(figures)}: {sentence}", tone="note")
@@ -183,7 +186,12 @@ def theory_section(ws: Workspace, state: CaseState) -> Section:
         blocks.append(Paragraph(t("No run can be held against a computed speed.")))
     for reason in sorted({x.reason for x in found.left_out}):
         n = sum(x.reason == reason for x in found.left_out)
-        blocks.append(Paragraph(t("Calibrates nothing ({n} figures): {why}", n=n, why=reason), tone="note"))
+        blocks.append(
+            Paragraph(
+                tn(n, "Calibrates nothing ({n} figure): {why}", "Calibrates nothing ({n} figures): {why}", why=reason),
+                tone="note",
+            )
+        )
     return Section(t("Theory against measurement"), tuple(blocks))
 
 

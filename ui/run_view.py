@@ -16,7 +16,7 @@ from ui.parts import shown_errors
 from ui.request_charts import gaps_in_time, waterfall
 from ui.results_chart import chart_of
 from ui.run_link import ANCHOR, linked_run
-from ui.text import t
+from ui.text import t, tn
 
 TABLE_HEIGHT = 260
 VIEWS = ("Requests", "Gaps between tokens", "Server")
@@ -70,7 +70,7 @@ def _chosen(slug: str, runs: list[Run]) -> tuple[Run, Repeat | None]:
 def _counts(repeat: Repeat, seen: RequestDetails) -> None:
     """How many requests there were and what became of them, with the tokens that the prefix cache gave."""
     frame = seen.requests
-    words = [t("{n:,} requests", n=len(frame)), t("{n:,} ok", n=int((frame.outcome == "ok").sum())),
+    words = [tn(len(frame), "{n:,} request", "{n:,} requests"), t("{n:,} ok", n=int((frame.outcome == "ok").sum())),
              t("{n:,} failed", n=int((frame.outcome == "failed").sum()))]  # fmt: skip
     if cut := int((frame.outcome == "undetermined").sum()):
         words.append(t("{n:,} cut off by us", n=cut))
@@ -99,7 +99,7 @@ def _requests(name: str, seen: RequestDetails) -> None:
     bars = bars.assign(phase=bars.phase.map(t))
     found = outliers(seen.requests)
     words = t(
-        "{n} requests as bars over {s:.0f} seconds; {odd} stand out, named in the table below",
+        "Requests as bars over {s:.0f} seconds: {n}; standing out, and named in the table below: {odd}",
         n=len(seen.waterfall.frame), s=bars.to_s.max() - bars.from_s.min(), odd=len(found),
     )  # fmt: skip
     chart_of(name, "requests", waterfall(bars), words, bars)

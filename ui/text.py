@@ -15,6 +15,11 @@ def t(message: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def tn(n: int, one: str, many: str, **values: object) -> str:
+    """The message for one thing, or the one for any other number; `n` is among its values."""
+    return t(one if n == 1 else many, n=n, **values)
+
+
 def language() -> str:
     """The language that texts are in now, as pages state it."""
     return _current

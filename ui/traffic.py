@@ -23,7 +23,7 @@ from services.workspace import Workspace
 from ui.charts import demand, token_histogram
 from ui.parts import flash, kind_badge, plain, shown_errors
 from ui.session import signed
-from ui.text import t
+from ui.text import t, tn
 from ui.traffic_figures import LENGTH_COLUMNS, figures, histogram_frame, length_rows, series_frame, time_unit
 
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -197,7 +197,8 @@ def _to_replay(key: tuple[object, ...], file_id: str, log: Log) -> None:
     cut = Cut(duration_s=duration and duration * 60, rate_scale=scale, requests=most, seed=seed, rate_per_s=rate)
     rows = _replay(key, cut.model_dump_json(), log.requests)
     st.download_button(
-        t("Download the trace ({n} requests in {time})", n=f"{len(rows):,}", time=format_duration(rows[-1].t_s)),
+        tn(len(rows), "Download the trace ({n} request)", "Download the trace ({n:,} requests in {time})",
+           time=format_duration(rows[-1].t_s)),
         trace_csv(rows), file_name=TRACE_FILE, mime="text/csv", icon=":material/download:", on_click="ignore",
     )  # fmt: skip
     st.caption(t("Put the file beside the plan, and this among its load points:"))
@@ -210,7 +211,7 @@ def _kept(ws: Workspace, slug: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
                 f"{kind_badge('observed')} **{plain(k.name)}** · {plain(t(k.layout))} · "
-                + t("{n} requests", n=f"{k.summary.n:,}")
+                + tn(k.summary.n, "{n} request", "{n:,} requests")
                 + f" · {k.at:%Y-%m-%d %H:%M} UTC · {plain(k.by)} · `{k.source_sha256[:12]}`"
             )
             if k.trace_sha256 is not None:

@@ -10,7 +10,7 @@ import pandas as pd
 from planner.traffic import HOUR_S, MINUTE_S, LengthFigures, TrafficSummary
 from planner.traffic_in_flight import DAY_S
 from planner.units import format_duration
-from ui.text import t
+from ui.text import t, tn
 
 
 class Figure(NamedTuple):
@@ -59,13 +59,13 @@ def _in_flight(s: TrafficSummary) -> list[Figure]:
     source = (
         t("from the times in the log")
         if f.known == s.n
-        else t("latency assumed for {n} requests", n=f"{s.n - f.known:,}")
+        else tn(s.n - f.known, "latency assumed for {n} request", "latency assumed for {n:,} requests")
     )
     mean = _known(f"{f.mean:.3g}" if f.mean is not None else None)
     return [
         Figure(t("Peak in flight"), f"{f.peak:,}", source),
         Figure(t("Mean in flight"), mean, t("over time")),
-        Figure(t("Usual daily peak"), f"{f.usual_peak:,}", t("median of {n} days", n=len(f.daily))),
+        Figure(t("Usual daily peak"), f"{f.usual_peak:,}", tn(len(f.daily), "of {n} day", "median of {n} days")),
     ]
 
 

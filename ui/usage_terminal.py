@@ -16,7 +16,7 @@ from services.demand_queries import demand_of_prometheus
 from services.prometheus import Prometheus
 from services.workspace import Workspace, now
 from ui.terminal import Argument, day, say
-from ui.text import t
+from ui.text import t, tn
 
 USAGE_EXAMPLE = "usage --case nortia --prometheus http://prometheus:9090 --selector 'job=\"vllm\"' --by 'A. Operator'"
 USAGE_ARGUMENTS = (
@@ -62,8 +62,11 @@ def _bytes(path: Path) -> bytes:
 def print_demand(found: Demand) -> None:
     """How many days came in, the highest peak, and what was left out."""
     peaks = [u.peak_in_flight for u in found.days if u.peak_in_flight is not None]
-    say(t("{n} days, {first} to {last}; highest peak in flight {peak}", n=len(found.days), first=found.days[0].day,
-          last=found.days[-1].day, peak=f"{max(peaks):g}" if peaks else t("not known")))  # fmt: skip
+    say(tn(
+        len(found.days), "{n} day, {first}; highest peak in flight {peak}",
+        "{n} days, {first} to {last}; highest peak in flight {peak}", first=found.days[0].day, last=found.days[-1].day,
+        peak=f"{max(peaks):g}" if peaks else t("not known"),
+    ))  # fmt: skip
     for sentence in (*found.gap_sentences(), *found.findings):
         say(f"  ! {sentence}")
 

@@ -163,7 +163,7 @@ def test_a_repeat_asks_the_same_behind_another_nonce(tmp_path: Path) -> None:
         ("day.csv", None, {}, "day.csv: cannot be read: No such file"),
         ("day.csv", f"{HEAD}0,1,1\n", {"file_sha256": None}, "Write file_sha256: "),
         ("day.csv", f"{HEAD}0,1,1\n", {"file_sha256": "0" * 64}, "is not the file that the plan"),
-        ("day.csv", f"{HEAD}0,1,1\n", {}, "holds 1 requests, and the point needs 6"),
+        ("day.csv", f"{HEAD}0,1,1\n", {}, "holds 1 request, and the point needs 6"),
         ("day.csv", "a,b\n1,2\n", {}, "has no columns for time, prompt and answer"),
         ("day.csv", "", {}, "holds no requests"),
         ("day.csv", f"{HEAD}0,x,1\n", {}, "line 2: t_s, input_tokens and output_tokens must be a number and two"),
@@ -218,7 +218,7 @@ def test_public_traces_are_read_as_they_are(text: str, rows: list[tuple[float, i
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"prompt": "one"}\n', "holds 1 prompts, and the point needs 6"),
+        ('{"prompt": "one"}\n', "holds 1 prompt, and the point needs 6"),
         ('{"text": "one"}\n', "line 1: the line has no prompt"),
         ('{"prompt": 7}\n', "line 1: the line has no prompt"),
         ("one\n", "line 1: is not a JSON object"),

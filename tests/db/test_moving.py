@@ -68,7 +68,7 @@ def test_work_goes_on_where_it_was_moved_to(store, target):
 def test_a_target_that_holds_anything_is_refused(store, other):
     fill(store)
     target = with_nortia(other.url)
-    with pytest.raises(NotAllowed, match="holds 1 rows in case_file already"):
+    with pytest.raises(NotAllowed, match="holds 1 row in case_file already"):
         store.copy_to(target)
     assert target.adrs.all() == ()
     target.close()

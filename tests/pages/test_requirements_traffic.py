@@ -50,7 +50,7 @@ def test_a_public_trace_is_recognised_and_taken_over_by_a_named_person(launch: L
 
 def test_broken_rows_are_one_sentence_until_they_are_left_out(launch: Launch) -> None:
     app = uploaded(launch, "azure.csv", AZURE + "\n2026-11-02 10:01:00,-5,1\n")
-    assert "1 rows with negative tokens" in app.error[0].value
+    assert "1 row with negative tokens" in app.error[0].value
     next(x for x in app.toggle if x.label.startswith("Leave broken rows out")).set_value(True).run()
     assert not app.error and not app.exception
     assert "negative tokens" in text(app)

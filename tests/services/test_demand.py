@@ -187,7 +187,7 @@ def test_a_log_is_cut_into_days_of_utc() -> None:
         Usage(date(2026, 9, 2), 1, 0, None, None, None, pytest.approx(coverage[1])),
         Usage(date(2026, 9, 3), 1, 1, 1.0, 500, 50, pytest.approx(coverage[2])),
     ]
-    assert "1 days without a request" in found.findings[-1]
+    assert "days on which nobody asked: 1." in found.findings[-1]
 
 
 def test_the_first_and_last_day_of_a_log_count_whole_only_on_somebodys_word() -> None:

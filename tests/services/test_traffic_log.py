@@ -119,7 +119,7 @@ def test_a_latency_in_milliseconds_is_read_by_its_name() -> None:
 
 def test_a_truth_value_is_no_number_of_tokens() -> None:
     rows = b'{"timestamp": 1700000000, "input_tokens": %s, "output_tokens": 5}\n'
-    with pytest.raises(InputError, match=r"1 rows whose tokens are no whole number \(first: line 2\)"):
+    with pytest.raises(InputError, match=r"1 row whose tokens are no whole number \(first: line 2\)"):
         read_log("own.jsonl", rows % b"4" + rows % b"true")
 
 
@@ -154,8 +154,8 @@ def test_a_clock_of_its_own_needs_a_unit() -> None:
     ("rows", "sentence"),
     [
         # Two kinds of clock in one file: nobody can tell which is right, so nothing is left out.
-        (("1700000000,1,1", "1700000001000,1,1"), r"1 rows whose time counts in another unit .*\(first: line 3\)"),
-        (("2026-01-01T00:00:00Z,1,1", "2026-01-01T00:00:01,1,1"), r"1 rows whose time states its zone otherwise"),
+        (("1700000000,1,1", "1700000001000,1,1"), r"1 row whose time counts in another unit .*\(first: line 3\)"),
+        (("2026-01-01T00:00:00Z,1,1", "2026-01-01T00:00:01,1,1"), r"1 row whose time states its zone otherwise"),
     ],
 )
 def test_mixed_clocks_are_refused_even_without_the_broken_rows(rows: tuple[str, ...], sentence: str) -> None:
@@ -181,9 +181,9 @@ def test_every_fault_is_named_with_its_count_and_first_line_and_nothing_is_taken
     with pytest.raises(InputError) as told:
         read_log("x.csv", BROKEN)
     said = str(told.value)
-    for fault in ("2 rows with negative tokens (first: line 3)", "1 rows without a readable time (first: line 4)",
-                  "1 lines without 3 cells (first: line 5)", "1 broken lines (first: line 6)",
-                  "1 rows whose tokens are no whole number (first: line 7)", "2 rows are sound"):  # fmt: skip
+    for fault in ("2 rows with negative tokens (first: line 3)", "1 row without a readable time (first: line 4)",
+                  "1 line without 3 cells (first: line 5)", "1 broken line (first: line 6)",
+                  "1 row whose tokens are no whole number (first: line 7)", "2 rows are sound"):  # fmt: skip
         assert fault in said
     assert said.endswith("nothing was taken.")
 
@@ -207,7 +207,7 @@ def test_an_end_before_its_begin_is_a_fault() -> None:
     head = "timestamp,input_tokens,output_tokens,end"
     content = own("2026-01-01T00:00:05Z,1,1,2026-01-01T00:00:04Z", "2026-01-01T00:00:06Z,1,1,2026-01-01T00:00:09Z",
                   head=head)  # fmt: skip
-    with pytest.raises(InputError, match=r"1 rows that end before they begin \(first: line 2\)"):
+    with pytest.raises(InputError, match=r"1 row that ends before it begins \(first: line 2\)"):
         read_log("x.csv", content)
     log = read_log("x.csv", content, leave_out=True)
     assert list(log.requests.took_s or ()) == [3.0]
@@ -266,5 +266,5 @@ def test_a_first_line_that_cannot_be_read_is_one_sentence(head: str, sentence: s
 def test_a_number_of_thousands_of_digits_is_no_json_object() -> None:
     lines = [f'{{"timestamp":{"1" * 5000},"input_length":1,"output_length":1}}',
              '{"timestamp":5,"input_length":1,"output_length":1}']  # fmt: skip
-    with pytest.raises(InputError, match=r"1 lines that are no JSON object \(first: line 1\); 1 rows are sound"):
+    with pytest.raises(InputError, match=r"1 line that is no JSON object \(first: line 1\); 1 row is sound"):
         read_log("x.jsonl", "\n".join(lines).encode())
