@@ -134,12 +134,17 @@ def _asked_of(data: RunData, question: Question) -> tuple[Evidence, ...]:
     return tuple(e for e in summary if (e.metric, e.statistic) in asked)
 
 
+def _counts(e: Evidence) -> dict[str, object]:
+    """How many lie beyond each limit, and of how many: who had waited beyond a limit when it was cut off is of them."""
+    return {"exceedances": e.exceedances, "n": e.n, "effective_n": e.effective_n}
+
+
 def _merged(known: Known, again: Mapping[str, Evidence], regraded: Collection[str], question: Question) -> Known:
     """The known figures with the counts of those that were counted again, and goodput under the asked levels beside."""
     levels = levels_hash(question.levels)
     found = {m: known.of_metric(m) for m in sorted({e.metric for e in again.values()})}
     merged = {
-        m: [e.model_copy(update={"exceedances": again[e.id].exceedances}) if e.id in again else e for e in figures]
+        m: [e.model_copy(update=_counts(again[e.id])) if e.id in again else e for e in figures]
         for m, figures in found.items()
     }
     if levels:
