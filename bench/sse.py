@@ -142,7 +142,7 @@ class AnswerBuilder:
         if event.data == DONE:
             self._done = True
             return
-        if not event.data.strip():  # a heartbeat that says nothing
+        if not event.data.strip() and event.name != "error":  # a heartbeat that says nothing
             return
         payload = _json_in(event.data)
         if not isinstance(payload, dict):

@@ -74,6 +74,11 @@ def test_a_heartbeat_without_data_says_nothing(beat: bytes) -> None:
     assert (times(answer), answer.malformed) == ([3.0], "")
 
 
+def test_an_error_that_gives_no_reason_is_no_heartbeat() -> None:
+    answer = answer_of(chunk({"content": "a"}), b"event: error\ndata:\n\n", FINISH, usage_chunk(1), DONE)
+    assert (answer.error, answer.malformed) == ("", "an event is not a JSON object: ''")
+
+
 def test_an_event_without_data_leaves_no_name_behind() -> None:
     answer = answer_of(b"event: error\n\n", chunk({"content": "a"}), FINISH, usage_chunk(1), DONE)
     assert (answer.error, times(answer)) == ("", [2.0])
