@@ -12,7 +12,7 @@ from planner.throughput import KINDS, total_tok_s, user_tok_s
 
 
 def predict(sizing: Sizing, candidate: str, points: Sequence[LoadPoint], at: datetime) -> tuple[Evidence, ...]:
-    """Speed per user, in total and over the coverage bound at every closed point, and the first token when nobody waits.
+    """Speed per user, in total and over the coverage bound at closed points, and the first token when nobody waits.
 
     Empty where the sizing knows no speed. Open loops are left out: their load follows from latency, not the reverse; so
     are points whose requests are not as long as those that the sizing counts.
