@@ -18,6 +18,7 @@ from ui.text import t
 from ui.words import GATES, better_worse, criterion, rating
 
 CELL_PX, LETTER_PX, MARGIN_PX = 66, 7, 22
+NAME_PX = 170  # the longest criterion, and no more: the five engines stand beside it
 # A heading has to fit its column; the drawer names the engine in full.
 SHORT = {"Hugging Face TGI": "TGI"}
 NOT_HIGH = {"medium": "◐", "low": "○", "unknown": ""}  # marks beside a rating; high confidence has none
@@ -56,8 +57,11 @@ def _cells(
 
     st.dataframe(
         frame, key=f"{key}-cells", on_select=open_cell, selection_mode="single-cell",
-        height=36 * (len(criteria) + 1), alt=t("Rating of each engine by criterion"),
-        column_config={name: _column(SHORT.get(name, name)) for name in names.values()},
+        height="content", alt=t("Rating of each engine by criterion"),
+        column_config={
+            "_index": st.column_config.Column(width=NAME_PX),
+            **{name: _column(SHORT.get(name, name)) for name in names.values()},
+        },
     )  # fmt: skip
     st.caption(
         t("Click a rating for its evidence; the heaviest criteria stand on top. Anchors: ○○○ none, ●○○ limited, "

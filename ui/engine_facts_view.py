@@ -91,7 +91,10 @@ def _lines(said: Mapping[str, str]) -> None:
 
 
 def _table(rows: Sequence[Mapping[str, object]], alt: str) -> None:
-    st.dataframe(pd.DataFrame(rows), hide_index=True, alt=alt)
+    """Reasons are read whole, so lines break; what no row has is no column."""
+    frame = pd.DataFrame(rows).fillna("").astype(str)
+    shown = frame.loc[:, (frame != "").any()].map(plain)
+    st.table(shown.set_index(shown.columns[0]), border="horizontal", alt=alt)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -60,7 +60,9 @@ def _form(form: StartForm, key: str) -> None:
 def _flags(form: StartForm) -> None:
     rows = [{t("Setting"): f.flag, t("Value"): f.value or t("(switch)"), t("Why"): f.why} for f in form.launch.flags]
     with st.expander(t("Every setting and the number it came from ({n})", n=len(rows)), icon=":material/flag:"):
-        st.dataframe(pd.DataFrame(rows), hide_index=True, alt=t("Settings of {name}", name=form.launch.name))
+        st.dataframe(
+            pd.DataFrame(rows), hide_index=True, height="content", alt=t("Settings of {name}", name=form.launch.name)
+        )
 
 
 def _security(server: Server) -> None:

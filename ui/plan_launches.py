@@ -26,7 +26,9 @@ def launch_form(launch: LaunchPlan, note: str) -> None:
     st.code(launch.command_line, language="bash", wrap_lines=True)
     flags = [{t("Flag"): f.flag, t("Value"): f.value or t("(switch)"), t("Why"): f.why} for f in launch.flags]
     with st.expander(t("Every flag and why ({n})", n=len(flags)), icon=":material/flag:"):
-        st.dataframe(pd.DataFrame(flags), hide_index=True, alt=t("Flags of {name}", name=launch.engine))
+        st.dataframe(
+            pd.DataFrame(flags), hide_index=True, height="content", alt=t("Flags of {name}", name=launch.engine)
+        )
     for w in launch.warnings:
         st.markdown(f"{CAUTIONS[w.kind]} **{plain(t(w.topic))}** {plain(w.sentence)}")
 

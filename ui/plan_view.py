@@ -53,7 +53,7 @@ def stages(plan: Plan) -> None:
         }
         for p in plan.load_points
     ]
-    st.dataframe(pd.DataFrame(points), hide_index=True, alt=t("Load points of the plan"))
+    st.dataframe(pd.DataFrame(points), hide_index=True, height="content", alt=t("Load points of the plan"))
 
 
 def commands(plan: Plan) -> None:

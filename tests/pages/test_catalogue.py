@@ -106,10 +106,9 @@ def test_every_fact_of_an_engine_can_be_looked_up(launch: Launch) -> None:
     for fact in ("gguf (vllm-gguf-plugin 0.0.5)", "newest file time in the wheel", "role only, empty content",
                  "only together with include_usage", "max_completion_tokens"):  # fmt: skip
         assert fact in said(app)
-    flags = next(d.value for d in app.dataframe if "Switched off by" in d.value.columns)
-    row = flags.set_index("What it sets").loc["tensor parallel"]
+    row = next(d.value for d in app.table if "Switched off by" in d.value.columns).loc["tensor parallel"]
     assert (row["Flag"], row["Also"], row["Default"]) == ("--tensor-parallel-size", "-tp", "1")
-    routes = next(d.value for d in app.dataframe if "Route" in d.value.columns)
-    assert "POST /reset_prefix_cache" in set(routes["Route"])
+    routes = next(d.value for d in app.table if d.value.index.name == "Route")
+    assert r"POST /reset\_prefix\_cache" in routes.index  # as Markdown, which shows it plain
     read = next(d.value for d in app.dataframe if "What it says" in d.value.columns)
     assert "2026-09-18" in set(read["Published"])  # vllm#57475
