@@ -15,7 +15,7 @@ from ui.text import t
 
 HEIGHT = 340
 SMALL_HEIGHT = 280
-STRIP_HEIGHT = 120  # legend and axis included
+STRIP_HEIGHT = 136  # legend and axis included
 LEGEND_CHARACTERS = 60  # a row of a legend on half a page, its symbols counted as 4
 
 
@@ -210,7 +210,7 @@ def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float
     else:
         mark = (
             alt.Chart(asked)
-            .mark_bar(height=40, fillOpacity=0, stroke=REQUIRED_COLOUR, strokeWidth=2)
+            .mark_bar(height=36, fillOpacity=0, stroke=REQUIRED_COLOUR, strokeWidth=2)
             .encode(x=alt.X("low:Q", scale=x), x2="high:Q")
         )
     return alt.layer(bands, mark).properties(height=STRIP_HEIGHT)

@@ -6,13 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from planner.comparison import Comparison, Side
-from planner.metrics import METRICS, quantity
+from planner.metrics import METRICS
 from services.comparison import Compared, comparison, pairs
 from services.verdicts import CaseState
 from ui.charts import as_csv
 from ui.parts import plain
 from ui.text import t, tn
-from ui.words import metrics_in_words
+from ui.words import metrics_in_words, with_range
 
 PARITY_COLOUR = {"comparable": "green", "comparable with a declared difference": "orange", "refused": "red"}
 
@@ -102,7 +102,7 @@ def _figure(row: Comparison) -> str:
 
 def _row(compared: Compared, row: Comparison) -> dict[str, str]:
     unit = METRICS[row.metric].unit
-    ratio = "–" if row.ratio is None else _with_range(row.ratio, *(row.ratio_interval or (row.ratio, row.ratio)), "x")
+    ratio = "–" if row.ratio is None else with_range(row.ratio, *(row.ratio_interval or (row.ratio, row.ratio)), "x")
     because = "; ".join((row.because, *row.differences))
     return {
         t("Load point"): row.load_point, t("Figure"): _figure(row), t("Outcome"): outcome_in_words(row),
@@ -124,19 +124,7 @@ def outcome_in_words(row: Comparison) -> str:
 def _cell(side: Side, unit: str) -> str:
     if side.value is None or side.low is None or side.high is None:
         return t("not measured")
-    return _with_range(side.value, side.low, side.high, unit)
-
-
-def _with_range(value: float, low: float, high: float, unit: str) -> str:
-    """A value with its range, the unit once where all three share it."""
-    shown = quantity(value, unit)
-    if low == high:
-        return shown
-    ends = [quantity(x, unit) for x in (low, high)]
-    tail = f" {shown.rpartition(' ')[2]}"
-    if all(end.endswith(tail) for end in ends):
-        ends = [end.removesuffix(tail) for end in ends]
-    return f"{shown} ({' – '.join(ends)})"
+    return with_range(side.value, side.low, side.high, unit)
 
 
 def _explanations(compared: Compared) -> None:

@@ -14,7 +14,7 @@ KIND_COLOURS = {
     "entered": "#ca8a04", "measured": "#059669", "observed": "#0d9488",
 }  # fmt: skip
 STATISTIC_COLOURS = {"p50": "#22c55e", "p95": "#3b82f6", "p99": "#f59e0b"}
-OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d")
+OTHER_COLOURS = ("#059669", "#0891b2", "#be185d", "#65a30d", "#7c3aed", "#d97706", "#64748b", "#2563eb")
 SIMULATED_COLOURS = ("#a78bfa", "#7c3aed", "#c084fc")
 # Of a flip condition; each is also said in words beside it.
 STATE_COLOURS = {

@@ -17,7 +17,7 @@ from ui.parts import kind_badge, plain
 from ui.text import t
 from ui.words import metrics_in_words
 
-ENDS = {"predicted": "", "stop rule": "the limit", "no prediction": "at most, not predicted"}
+ENDS = {"predicted": "", "stop rule": "the limit, and warm-up", "no prediction": "at most, not predicted"}
 SERVICE_LEVEL = "service level"
 
 

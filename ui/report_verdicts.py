@@ -8,7 +8,7 @@ from db.runs import Run
 from planner.conditions import Evidence
 from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
 from ui.report_parts import Block, Heading, Mark, Paragraph, Section, marked, table_of
-from ui.run_link import run_words
+from ui.run_link import in_order, run_words
 from ui.text import t
 from ui.verdicts_view import figures_of, parts_frame, spoiled_in_words
 from ui.views import leaves
@@ -41,8 +41,8 @@ def _hypothesis(
     if verdict.warning:
         yield Paragraph(verdict.warning, tone="warning")
     yield from (Paragraph(sentence, tone="note") for sentence in spoiled_in_words(parts, evidence))
-    used = dict.fromkeys(evidence[i].source for v in parts for i in v.used if i in evidence)
-    if named := [run_words(runs[s]) for s in used if s in runs]:
+    used = (evidence[i].source for v in parts for i in v.used if i in evidence)
+    if named := [run_words(run) for run in in_order(used, runs)]:
         yield Paragraph(t("Runs: {runs}", runs=" · ".join(named)), tone="note")
     then = t("Then") if verdict.side == "fails" else t("If it fails")
     yield Paragraph(f"{then}: {h.if_rejected}")

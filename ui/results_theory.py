@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from planner.calibration import Calibration
+from planner.metrics import quantity
 from planner.theory import Ratio, Regime, Theory
 from services.calibrations import calibration
 from services.results import theory_of
@@ -47,15 +48,15 @@ def theory_frame(found: Theory) -> pd.DataFrame:
     return pd.DataFrame([
         {
             t("Engine"): r.setting.engine,
+            t("Quantization"): r.setting.quantization,
             t("In flight"): r.batches,
-            t("tok/s per user"): f"{r.measured_tok_s:,.3g}",
+            t("tok/s per user"): quantity(r.measured_tok_s, "count"),
             t("Over bound"): _words(r.over_bound),
             t("Over planning value"): _words(r.over_planning),
             t("Points (starts)"): f"{r.n} ({r.starts})",
             t("Sizing"): t("used") if r.calibrates else t("shown only"),
             t("Kind"): t(r.kind.value),
             t("Over coverage bound"): _words(r.over_coverage),
-            t("Quantization"): r.setting.quantization,
             t("Context (tokens)"): r.setting.context,
             t("Load"): t(r.setting.mix),
         }
@@ -69,13 +70,14 @@ def _words(ratio: Ratio) -> str:
 
 
 def ratios_frame(found: Theory) -> pd.DataFrame:
-    """One row a regime and divisor; an engine that was seen in several settings names them."""
+    """One row a regime and divisor; an engine that was seen in several settings is named with what differs in them."""
     settings = {r.setting for r in found.regimes}
 
     def name(r: Regime) -> str:
-        several = sum(s.engine == r.setting.engine for s in settings) > 1
-        s = r.setting
-        return f"{s.engine}, {s.quantization}, {s.context}, {t(s.mix)}" if several else s.engine
+        mine = [(s.quantization, s.context, t(s.mix)) for s in settings if s.engine == r.setting.engine]
+        here = (r.setting.quantization, r.setting.context, t(r.setting.mix))
+        differing = (part for part, others in zip(here, zip(*mine, strict=True), strict=True) if len({*others}) > 1)
+        return ", ".join((r.setting.engine, *differing))
 
     divisors = (("over_bound", t("over bound")), ("over_planning", t("over planning value")))
     rows = []

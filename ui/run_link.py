@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import streamlit as st
 
@@ -17,6 +17,12 @@ def run_words(run: Run) -> str:
     """A run as it is called: whose, which stage and start, and the beginning of its hash."""
     words = t("{who} stage {stage} start {n}", who=run.candidate, stage=run.stage, n=run.start)
     return f"{words} ({run.sha256[:12]})"
+
+
+def in_order(named: Iterable[str], runs: Mapping[str, Run]) -> list[Run]:
+    """Those of `runs` that are named, by candidate, stage and start."""
+    found = (runs[name] for name in set(named) if name in runs)
+    return sorted(found, key=lambda r: (r.candidate, r.stage, r.start, r.created_at))
 
 
 def run_link(slug: str, run: Run, page: str = "") -> str:

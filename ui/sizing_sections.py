@@ -191,10 +191,14 @@ def swings(found: Tornado, key: str) -> None:
         format_func={"units": t("Units"), "speed": t("Speed per user, all on one unit")}.get, key=f"{key}-swing",
         label_visibility="collapsed",
     )  # fmt: skip
-    _draw(
-        tornado_chart(found, by_units=choice == "units"),
-        t("Inputs by how much they move the answer, the largest first"),
-    )
+    legs = (found.base, *(leg for swing in found.swings for leg in (swing.low, swing.high)))
+    if len({leg.units if choice == "units" else leg.user_tok_s for leg in legs}) > 1:
+        _draw(
+            tornado_chart(found, by_units=choice == "units"),
+            t("Inputs by how much they move the answer, the largest first"),
+        )
+    else:
+        st.markdown(t("None moves it: at either end of every range it stays as it is."))
     with st.expander(t("The ranges and why these"), icon=":material/straighten:"):
         frame = pd.DataFrame([
             {

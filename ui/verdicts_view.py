@@ -15,7 +15,7 @@ from services.verdicts import CaseState, HypothesisVerdict, judge_hypotheses
 from ui.cached import workspace
 from ui.measure_next import measure_next_section
 from ui.parts import kind_badge, plain, state_badge
-from ui.run_link import run_link
+from ui.run_link import in_order, run_link
 from ui.text import t
 from ui.views import figure_in_words, leaves
 from ui.words import metrics_in_words
@@ -147,12 +147,8 @@ def _runs_of(
     state: CaseState, parts: Sequence[Verdict], evidence: Mapping[str, Evidence], runs: Mapping[str, Run]
 ) -> None:
     """A link to each run that the verdict rests on."""
-    sources = {evidence[i].source for v in parts for i in v.used if i in evidence}
-
-    def place(run: Run) -> tuple[str, str, int, str]:
-        return run.candidate, run.stage, run.start, run.created_at
-
-    links = [run_link(state.case.slug, runs[s]) for s in sorted(sources & runs.keys(), key=lambda s: place(runs[s]))]
+    sources = (evidence[i].source for v in parts for i in v.used if i in evidence)
+    links = [run_link(state.case.slug, run) for run in in_order(sources, runs)]
     if links:
         st.caption(f"{t('Runs')}: {' · '.join(links)}")
 

@@ -17,6 +17,7 @@ from services.foreign import Seen
 from services.results import known_points, taken_elsewhere
 from services.verdicts import CaseState
 from ui.text import t
+from ui.words import with_range
 
 SPEEDS = {"user_tok_s": "p5", "output_tok_s": "value"}
 COLUMNS = ["metric", "statistic", "candidate", "kind", "series", "point", "amount", "value", "low", "high", "n",
@@ -195,11 +196,7 @@ def _cell(pieces: Iterable[Evidence]) -> str:
         return t("not measured")
     if not valid:
         return t("invalid run")
-    unit = known[0].unit
-    middle = quantity(statistics.median(valid), unit)
-    if len(valid) == 1 or min(valid) == max(valid):
-        return middle
-    return f"{middle} ({quantity(min(valid), unit)} – {quantity(max(valid), unit)})"
+    return with_range(statistics.median(valid), min(valid), max(valid), known[0].unit)
 
 
 def bound_frame(state: CaseState) -> pd.DataFrame:

@@ -115,6 +115,18 @@ def in_short(sentence: str) -> str:
     return metrics_in_words(sentence.partition("; ")[0].rstrip(".") + ".")
 
 
+def with_range(value: float, low: float, high: float, unit: str) -> str:
+    """A value with its range, the unit once where all three share it."""
+    shown = quantity(value, unit)
+    if low == high:
+        return shown
+    ends = [quantity(x, unit) for x in (low, high)]
+    tail = f" {shown.rpartition(' ')[2]}"
+    if all(end.endswith(tail) for end in ends):
+        ends = [end.removesuffix(tail) for end in ends]
+    return f"{shown} ({' – '.join(ends)})"
+
+
 def role_badge(role: str) -> str:
     """A candidate's role as an inline badge: word, colour and icon."""
     look = ROLES[role]
