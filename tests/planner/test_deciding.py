@@ -145,3 +145,31 @@ def test_a_limit_that_was_not_counted_follows_from_counted_ones(asked, side, why
     )
     v = evaluate(parse_condition(f"vllm: ttft p95 <= {asked} at peak"), [ttft(exceedances=counted)], context())
     assert (v.side, why in v.sentence) == (side, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "side"),
+    [
+        # For ">=" the larger limit is the tighter one: none of 100 is below 30 tok/s, 60 are below 40.
+        ("20 tok/s", "holds"),
+        ("50 tok/s", "fails"),
+    ],
+)
+def test_a_lower_limit_that_was_not_counted_follows_the_other_way_round(asked, side):
+    counted = (
+        Exceedance(threshold=30, comparison=">=", beyond=0),
+        Exceedance(threshold=40, comparison=">=", beyond=60),
+    )
+    piece = ttft(metric="user_tok_s", statistic="p5", value=32.0, unit="tok/s", exceedances=counted)
+    assert evaluate(parse_condition(f"vllm: user_tok_s p5 >= {asked} at peak"), [piece], context()).side == side
+
+
+def test_a_limit_follows_only_from_one_that_every_start_counted():
+    first, second = (
+        ttft(start=start, exceedances=(Exceedance(threshold=limit, comparison="<=", beyond=0),))
+        for start, limit in ((1, 1000), (2, 2000))
+    )
+    asked = parse_condition("vllm: ttft p95 <= 3 s at peak")
+    assert evaluate(asked, [first, second], context()).side is None
+    both = first.model_copy(update={"exceedances": (*first.exceedances, *second.exceedances)})
+    assert evaluate(asked, [both, second], context()).side == "holds"

@@ -15,6 +15,7 @@ from planner.engine_schema import Engine
 from planner.errors import InputError, UnknownName
 from planner.gates import Gate, gates
 from planner.requirements import Hardware, ModelPlan, Requirements
+from planner.roles import baseline_engine
 from planner.scoring import Score, pugh, score, static_evidence
 from planner.weighting import CRITERIA, weights
 
@@ -97,9 +98,20 @@ def test_where_the_favourite_runs_today_the_baseline_is_another_and_does_not_cla
     assert one.favourite == "ollama"
     baseline = one.of(one.baseline or "").advice
     assert baseline.reason.startswith("of the others none is simpler to set up")
-    # vLLM and SGLang are rated alike for installation: the one that scores higher is the better yardstick.
-    assert one.baseline == max(("vllm", "sglang"), key=lambda e: one.of(e).score)
     assert nortia(current_engine="ollama").of("ollama").advice.reason.startswith("it runs today")
+
+
+def test_of_equally_simple_engines_the_one_that_scores_higher_is_the_yardstick() -> None:
+    alike = {id: ENGINES[id] for id in ("sglang", "vllm")}
+    steps = {id: engine.axes["ease_of_install"].rating for id, engine in alike.items()}
+    assert steps["sglang"] == steps["vllm"]
+    ratings = {c: {id: engine.axes[c].rating or 0 for id, engine in alike.items()} for c in CRITERIA}
+    found = {
+        c: baseline_engine(NORTIA, alike, dict.fromkeys(alike, ()), None, {c: 1.0})
+        for c, of in ratings.items() if of["sglang"] != of["vllm"]
+    }  # fmt: skip
+    assert found == {c: max(ratings[c], key=ratings[c].__getitem__) for c in found}
+    assert set(found.values()) == {"sglang", "vllm"}
 
 
 @pytest.mark.parametrize("metrics_needed", [True, False])
