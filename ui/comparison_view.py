@@ -104,11 +104,13 @@ def _row(compared: Compared, row: Comparison) -> dict[str, str]:
     unit = METRICS[row.metric].unit
     ratio = "–" if row.ratio is None else with_range(row.ratio, *(row.ratio_interval or (row.ratio, row.ratio)), "x")
     because = "; ".join((row.because, *row.differences))
+    if not because.startswith((compared.left, compared.right)):  # a candidate is called as the plan calls it
+        because = because[:1].upper() + because[1:]
     return {
         t("Load point"): row.load_point, t("Figure"): _figure(row), t("Outcome"): outcome_in_words(row),
         compared.left: _cell(row.left, unit), compared.right: _cell(row.right, unit), t("Ratio"): ratio,
         t("Kind"): ", ".join(dict.fromkeys(t(s.kind.value) for s in (row.left, row.right) if s.kind)) or "–",
-        t("Because"): metrics_in_words(because[:1].upper() + because[1:]),
+        t("Because"): metrics_in_words(because),
     }  # fmt: skip
 
 
