@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from planner.choosing import of_the_newest
 from planner.condition_line import parse_condition
 from planner.conditions import State
 from planner.evaluate import evaluate
-from tests.planner.made import FAST, PROMISE, context, share, speed, ttft
+from tests.planner.made import CONTRACT, FAST, NOW, PROMISE, context, share, speed, ttft
 
 
 def test_thirty_clean_requests_do_not_prove_a_p95():
@@ -132,3 +135,14 @@ def test_what_lies_just_on_the_margin_is_near():
     # (2,000 - 1,800) / 2,000 = 10 %
     v = evaluate(parse_condition("vllm: ttft p95 <= 2 s at peak near 10 %"), [ttft(value=1800.0)], context())
     assert v.state is State.NEAR
+
+
+def test_a_run_with_a_setting_that_the_newest_leaves_to_the_engine_does_not_count_beside_it():
+    """That only one contract states a field makes it another server; no field that both state differs."""
+    chunked = CONTRACT.model_copy(update={"candidate": {**CONTRACT.candidate, "prefill_chunk": "512"}})
+    known = {c.full_hash(): c for c in (CONTRACT, chunked)}
+    older = ttft(start=1, contract=chunked.full_hash(), at=NOW - timedelta(days=3))
+    newest = ttft(start=2)
+    v = evaluate(PROMISE, [older, newest], context(contracts=known))
+    assert (v.used, [p.evidence for p in v.passed_over]) == ((newest.id,), [older.id])
+    assert of_the_newest([older, newest], known) == [newest]
