@@ -209,6 +209,8 @@ def test_the_same_words_said_twice_are_two_comments():
     said = "### Comments\n\n* Yes.\n\n### For machines"
     once = apply(ACCEPTED, Commented(at=NOW, author="Kim", text="Yes."))
     assert back(ACCEPTED, "### For machines", said.replace("* Yes.", "* Yes.\n* Yes.")).edits[1].text == "Yes."
+    twice = said.replace("* Yes.", "* Yes.\n* Yes.")
+    assert [e.text for e in back(ACCEPTED, "### For machines", twice, now=once).edits] == ["Yes."]
     line = "Kim, 2026-09-01: Yes."
     assert [e.text for e in back(once, line, f"{line}\n* No.").edits] == ["No."]
     assert [e.text for e in back(once, line, f"{line}\n* {line}").edits] == ["Kim: Yes."]
