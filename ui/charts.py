@@ -193,7 +193,7 @@ def reign_strip(frame: pd.DataFrame, *, x_title: str, stated: tuple[float, float
     x = alt.Scale(domain=ends, nice=False, **({"type": "log", "base": 2} if log else {}))
     bands = (
         alt.Chart(frame)
-        .mark_bar(height=30, stroke="white", strokeWidth=1)
+        .mark_bar(height=30)
         .encode(
             x=alt.X("low:Q", scale=x, title=x_title, axis=alt.Axis(format="d" if log else "%", grid=False)),
             x2="high:Q",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
 import streamlit as st
 
 from planner.engine_schema import Engine
 from planner.server_schema import RequestFields, Server, Streaming
 from ui.parts import plain
 from ui.text import t
+from ui.whole_table import whole_table
 
 
 def show(engine: Engine) -> None:
@@ -43,7 +43,7 @@ def _version(engine: Engine) -> None:
         }
         for w in formats.weights
     ]  # fmt: skip
-    _table(rows, t("Weight formats that {name} reads", name=engine.name))
+    whole_table(rows, t("Weight formats that {name} reads", name=engine.name))
 
 
 def _server(server: Server) -> None:
@@ -54,12 +54,12 @@ def _server(server: Server) -> None:
         }
         for role, p in server.parameters.items()
     ]  # fmt: skip
-    _table(flags, t("Flags of {name}", name=server.name))
+    whole_table(flags, t("Flags of {name}", name=server.name))
     routes = [
         {t("Route"): f"{e.method} {e.path}", t("For"): _words(role), t("Needs"): e.needs, t("Note"): e.note}
         for role, e in server.endpoints.items()
     ]
-    _table(routes, t("Routes of {name}", name=server.name))
+    whole_table(routes, t("Routes of {name}", name=server.name))
     log = {t("In the log: {what}", what=_words(name)): p.note for name, p in server.log_patterns.items()}
     _lines(
         _request(server.request) | _streaming(server.streaming) | {t("Metrics page"): server.metrics_page.note} | log
@@ -88,13 +88,6 @@ def _streaming(s: Streaming) -> dict[str, str]:
 
 def _lines(said: Mapping[str, str]) -> None:
     st.markdown("  \n".join(f"**{plain(name)}**: {plain(text)}" for name, text in said.items() if text))
-
-
-def _table(rows: Sequence[Mapping[str, object]], alt: str) -> None:
-    """Reasons are read whole, so lines break; what no row has is no column."""
-    frame = pd.DataFrame(rows).fillna("").astype(str)
-    shown = frame.loc[:, (frame != "").any()].map(plain)
-    st.table(shown.set_index(shown.columns[0]), border="horizontal", alt=alt)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from services.scores import case_score
 from services.workspace import Workspace
 from ui.parts import plain
 from ui.text import t
+from ui.whole_table import whole_table
 
 PURPOSE_WORDS = {"benchmark": "For the measurement", "production": "For daily use"}
 
@@ -60,9 +61,7 @@ def _form(form: StartForm, key: str) -> None:
 def _flags(form: StartForm) -> None:
     rows = [{t("Setting"): f.flag, t("Value"): f.value or t("(switch)"), t("Why"): f.why} for f in form.launch.flags]
     with st.expander(t("Every setting and the number it came from ({n})", n=len(rows)), icon=":material/flag:"):
-        st.dataframe(
-            pd.DataFrame(rows), hide_index=True, height="content", alt=t("Settings of {name}", name=form.launch.name)
-        )
+        whole_table(rows, t("Settings of {name}", name=form.launch.name))
 
 
 def _security(server: Server) -> None:
@@ -84,7 +83,7 @@ def _security(server: Server) -> None:
         closing = [
             {t("Setting"): f"{x.flag} {x.value}".strip(), t("For"): words[x.only], t("Why"): x.why} for x in s.settings
         ]
-        st.dataframe(pd.DataFrame(closing), hide_index=True, alt=t("Settings that close what stands open"))
+        whole_table(closing, t("Settings that close what stands open"))
         st.caption(t("Read in: {sources}", sources=plain("; ".join(s.source))))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from planner.contract import FIELDS, Field
@@ -12,6 +11,7 @@ from planner.poc import Plan
 from services.plans import Drafted, PlanChoices, unstated_fields
 from ui.parts import plain, shown_errors
 from ui.text import t
+from ui.whole_table import whole_table
 
 
 def contract_edits(slug: str, was: PlanChoices) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
@@ -74,8 +74,7 @@ def table(plan: Plan) -> None:
             for c in plan.candidates
         }
         rows.append({t("Field"): f.name, **said, t("Between candidates"): t(f.between), t("Meaning"): t(f.meaning)})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
-                 alt=t("Measurement contract, a column per candidate"))  # fmt: skip
+    whole_table(rows, t("Measurement contract, a column per candidate"))
     seen = ", ".join(f.name for f in FIELDS if f.part == "observed")
     by_hand = t(" ✎ is stated by hand.") if any(c.by_hand for c in plan.candidates) else ""
     st.caption(t("Recorded by the instrument at each start: {fields}.", fields=plain(seen)) + by_hand)

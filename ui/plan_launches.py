@@ -11,6 +11,7 @@ from services.plans import Drafted
 from services.workspace import Workspace
 from ui.parts import plain
 from ui.text import t
+from ui.whole_table import whole_table
 
 EQUAL = {
     "equalised": ":green-badge[:material/check: equalised]",
@@ -26,9 +27,7 @@ def launch_form(launch: LaunchPlan, note: str) -> None:
     st.code(launch.command_line, language="bash", wrap_lines=True)
     flags = [{t("Flag"): f.flag, t("Value"): f.value or t("(switch)"), t("Why"): f.why} for f in launch.flags]
     with st.expander(t("Every flag and why ({n})", n=len(flags)), icon=":material/flag:"):
-        st.dataframe(
-            pd.DataFrame(flags), hide_index=True, height="content", alt=t("Flags of {name}", name=launch.engine)
-        )
+        whole_table(flags, t("Flags of {name}", name=launch.engine))
     for w in launch.warnings:
         st.markdown(f"{CAUTIONS[w.kind]} **{plain(t(w.topic))}** {plain(w.sentence)}")
 
