@@ -10,7 +10,7 @@ from planner.outlook import outlook
 from planner.requirements import contradictions
 from services.hypotheses import view
 from services.plans import choices_of, draft_plan
-from services.results import rate_knees, results_of
+from services.results import rate_knees, results_of, taken_elsewhere
 from services.verdicts import case_state, judge_hypotheses, users_served
 from tests.services.made import CASE, accepted
 
@@ -114,3 +114,20 @@ def test_the_loads_of_the_imported_figures_are_run_by_no_stage_and_outlive_a_new
     again = draft_plan(shipped, CASE, state.requirements, choices_of(state.plan)._replace(model_revision="ad44e777"))
     assert [p.name for p in offered_elsewhere(again.plan)] == names
     assert not {c.point for c in again.cost.points} & set(names)
+
+
+def test_figures_of_a_source_that_states_no_load_stand_in_for_nothing(state):
+    """As workspaces of before 2026-11-30 keep the imported ones."""
+    imported = [e for e in state.evidence if e.kind is Kind.IMPORTED]
+    assert taken_elsewhere(imported) == {e.id for e in imported if e.load_point == "peak"}
+    assert not taken_elsewhere(e.model_copy(update={"load_hash": None}) for e in imported)
+
+
+def test_a_peak_that_somebody_did_offer_is_a_load_of_a_knee_beside_what_stood_in_for_it(shipped, state):
+    stood_in = next(e for e in state.evidence if e.load_point == "peak" and e.metric == "ttft_ms")
+    offered = stood_in.model_copy(update={
+        "id": "own/1", "source": "own", "kind": Kind.ENTERED, "load_hash": state.plan.points()["peak"].load_hash(),
+    })  # fmt: skip
+    shipped.store.evidence.add(state.case.id, [offered])
+    found = results_of(shipped, case_state(shipped, CASE))
+    assert {k.lengths for r in found for k in r.knees} == {"4,100 in / 490 out", "3,596 in / 500 out"}
