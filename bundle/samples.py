@@ -38,12 +38,12 @@ def steady_window(records: Sequence[Record], point: LoadPoint) -> Window:
         return Window(0.0, 0.0, False)
     ends = [r.end_s for r in records if r.end_s is not None and r.is_load]
     whole = Window(sent[0], max([*ends, sent[-1]]), False)
-    second = 2 * point.in_flight - 1 if point.in_flight else sum(t < (point.ramp_s or 0.0) for t in sent)
+    due = sorted(r.scheduled_s for r in load)
+    before = 2 * point.in_flight - 1 if point.in_flight else sum(t < (point.ramp_s or 0.0) for t in due)
     first_token = min((r.first_token_s for r in load if r.first_token_s is not None), default=-math.inf)
-    if len(sent) <= second + 1 or sent[-1] <= max(first_token, sent[max(0, second)]):
+    if len(sent) <= before + 1 or sent[-1] <= max(first_token, sent[before]):
         return whole
-    begin = sent[max(0, second)] if point.in_flight else point.ramp_s or min(r.scheduled_s for r in load)
-    return Window(begin, sent[-1], True)
+    return Window(point.ramp_s or due[before], sent[-1], True)
 
 
 def counted(records: Sequence[Record], window: Window) -> list[Record]:

@@ -10,6 +10,7 @@ from bundle.summary import summarise
 from planner.condition_line import parse_condition
 from planner.conditions import Evidence, Kind
 from planner.metrics import METRICS
+from planner.sample_size import counted_requests
 from tests.bundle.made import POINT, bundle, closed_loop, request
 
 
@@ -73,6 +74,15 @@ def test_an_open_loop_counts_from_the_first_arrival_and_a_ramp_from_its_end(tmp_
         window = steady_window(records, point)
         assert (window.begin_s, window.end_s, window.steady) == (begin, pytest.approx(4.751), True)
         assert by(summarise(bundle(tmp_path / point.shape, records, point=point)), "ttft_ms", "p50").n == n
+
+
+def test_a_closed_loop_counts_from_when_the_last_slot_was_free_for_its_second_request(tmp_path):
+    # As many as a plan is told (planner/sample_size.py), although what was due was sent a millisecond later.
+    for lag_s in (0.0, 0.001):
+        records = closed_loop(dispatch_lag_s=lag_s)
+        assert steady_window(records, POINT).begin_s == pytest.approx(1.05)
+        found = summarise(bundle(tmp_path / str(lag_s), records))
+        assert by(found, "ttft_ms", "p50").n == counted_requests(POINT) == 7
 
 
 def test_arrivals_that_all_come_at_once_have_no_steady_window_and_are_all_used(tmp_path):
