@@ -44,7 +44,7 @@ def _legend(names: Sequence[str]) -> alt.Legend:
     columns = max(2, LEGEND_CHARACTERS // (4 + max(map(len, names), default=0)))
     return alt.Legend(
         orient="top", columns=columns, labelLimit=240, symbolType="circle", symbolOpacity=1, symbolSize=90,
-        symbolStrokeWidth=1, labelFontSize=12, padding=0, rowPadding=3, columnPadding=12, offset=10,
+        symbolStrokeWidth=1, labelFontSize=12, padding=0, rowPadding=3, offset=10,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ def _template() -> Template:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, finalize=_shown,
     )  # fmt: skip
     environment.filters["drawn"] = _drawn
+    environment.tests["day"] = lambda cell: isinstance(cell, str) and bool(re.fullmatch(r"\d{4}-\d\d-\d\d", cell))
     return environment.get_template("report.html.j2")
 
 
@@ -44,7 +45,7 @@ def _drawn(chart: Chart) -> Markup:
     drawn = (
         chart.picture.properties(width=WIDTH, height=HEIGHT, background="transparent")
         .configure_axis(**ink, **lines, gridOpacity=0.15, labelFontSize=12, titleFontSize=12, titleFontWeight="normal")
-        .configure_legend(**ink, labelFontSize=12, columnPadding=32)  # else wider fonts than Vega's own overlap
+        .configure_legend(**ink, labelFontSize=12, columnPadding=40)  # else wider fonts than Vega's own overlap
         .configure_view(stroke=None)
     )
     # The picture takes the width that there is, and the figure around it says what it shows.
