@@ -6,12 +6,13 @@ Exit codes: 0 done, 1 done but a server failed or two results do not compare, 2 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from bench.emulator import command as emulator
+from bench.heard import Heard
 from planner.errors import FliplineError
 
 BAD_INPUT, CANCELLED = 2, 130
@@ -31,13 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
-    code = 0
     try:
-        code = command(options)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # whoever reads has read enough, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with redirect_stdout(Heard(sys.stdout)):
+            code = command(options)
+            sys.stdout.flush()
         return code
     except FliplineError as e:
         print(f"bench: {e}", file=sys.stderr)

@@ -117,11 +117,15 @@ def test_a_load_is_offered_by_a_number_of_processes_that_a_machine_can_have(
     assert "--shards" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_read_enough_is_no_error() -> None:
+@pytest.mark.parametrize("unbuffered", [[], ["-u"]])
+def test_a_reader_that_has_read_enough_is_no_error(unbuffered: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)  # as `| head` does before all is written
-    prints = "from bench import __main__ as b; b._doctor = lambda _: print('told') or 1; b.sys.exit(b.main(['doctor']))"
-    done = subprocess.run([sys.executable, "-c", prints], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE)
+    told = "'told' * 50_000"  # more than any buffer between holds
+    prints = (
+        f"from bench import __main__ as b; b._doctor = lambda _: print({told}) or 1; b.sys.exit(b.main(['doctor']))"
+    )
+    done = subprocess.run([sys.executable, *unbuffered, "-c", prints], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, b"")  # what was found stays found
 
